@@ -1,0 +1,122 @@
+"""Log-probabilities and top 5 of rows of 128256 float32 logits, on one thread, beside torch and numpy.
+
+    python benchmarks/logprobs.py [--rows 256 64 8 1] [--vocab 128256] [--rounds 15]
+
+All contenders take turns in one process and each figure is a median. "sum" is a plain float32 sum of the same bytes:
+what reading them costs. torch is optional; its row is log_softmax, topk and gather.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch start their threads
+
+import numpy as np
+
+from halfulp.compiler import CompileOptions, DeviceRef
+from halfulp.runtime import CPU, Buffer, InferenceSession, Model
+from halfulp.runtime.pipelines import log_probabilities_ragged_graph
+
+LEVELS = 3
+TOP = 5
+Contender = Callable[[], Any]
+
+
+def load() -> tuple[Model, float]:
+    """The compiled graph and the seconds it took, all modules imported before."""
+    import llvmlite.binding  # noqa: F401
+
+    import halfulp.compiler.pipeline  # noqa: F401
+
+    start = time.perf_counter()
+    graph = log_probabilities_ragged_graph(DeviceRef.CPU(), levels=LEVELS)
+    model = InferenceSession(devices=[CPU()]).load(graph, options=CompileOptions(threads=1))
+    return model, time.perf_counter() - start
+
+
+def halfulp_contender(model: Model, logits: Any, tokens: Any) -> Contender:
+    """One sequence for each row, each scoring its sampled token."""
+    offsets = np.arange(len(logits) + 1, dtype=np.uint32)
+    buffers = [Buffer.from_numpy(a) for a in (logits, tokens, tokens, offsets, offsets, offsets, offsets)]
+    return lambda: model.execute(*buffers)
+
+
+def numpy_contender(logits: Any, tokens: Any) -> Contender:
+    """Log-softmax of the chosen entries, the top through argpartition."""
+    rows = np.arange(len(logits))[:, None]
+
+    def run() -> Any:
+        largest = logits.max(axis=1, keepdims=True)
+        normaliser = largest + np.log(np.exp(logits - largest).sum(axis=1, keepdims=True))
+        best = np.argpartition(logits, -TOP, axis=1)[:, -TOP:]
+        return logits[rows, best] - normaliser, logits[rows, tokens[:, None]] - normaliser
+
+    return run
+
+
+def torch_contenders(logits: Any, tokens: Any) -> dict[str, Contender]:
+    """Nothing where torch is not installed."""
+    try:
+        import torch
+    except ImportError:
+        return {}
+    torch.set_num_threads(1)
+    x, index = torch.from_numpy(logits), torch.from_numpy(tokens.astype(np.int64))[:, None]
+
+    def run() -> Any:
+        values = torch.log_softmax(x, dim=-1)
+        return torch.topk(values, TOP), values.gather(1, index)
+
+    return {"torch": run, "torch sum": lambda: x.sum()}
+
+
+def medians(contenders: dict[str, Contender], rounds: int) -> dict[str, float]:
+    """Seconds of each contender; they take turns, after one round that does not count."""
+    seconds: dict[str, list[float]] = {name: [] for name in contenders}
+    for round_ in range(rounds + 1):
+        for name, run in contenders.items():
+            start = time.perf_counter()
+            run()
+            if round_:
+                seconds[name].append(time.perf_counter() - start)
+    return {name: statistics.median(times) for name, times in seconds.items()}
+
+
+def compare(model: Model, rows: int, vocab: int, rounds: int) -> None:
+    """Prints one table."""
+    rng = np.random.default_rng(rows)
+    logits = rng.normal(scale=3.0, size=(rows, vocab)).astype(np.float32)
+    tokens = rng.integers(vocab, size=rows).astype(np.uint32)
+    contenders: dict[str, Contender] = {
+        "halfulp": halfulp_contender(model, logits, tokens),
+        "numpy": numpy_contender(logits, tokens),
+        "numpy sum": logits.sum,
+        **torch_contenders(logits, tokens),
+    }
+    found = medians(contenders, rounds)
+    print(f"\n{rows} x {vocab} float32, {logits.nbytes / 1e6:.0f} MB, one thread")
+    for name, seconds in found.items():
+        rate, ratio = logits.nbytes / seconds / 1e9, seconds / found["halfulp"]
+        print(f"  {name:10} {seconds * 1e3:9.3f} ms  {rate:6.1f} GB/s  {ratio:7.2f} x halfulp")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, nargs="+", default=[256, 64, 8, 1])
+    parser.add_argument("--vocab", type=int, default=128256)
+    parser.add_argument("--rounds", type=int, default=15)
+    arguments = parser.parse_args()
+    model, seconds = load()
+    print(f"cold compile after imports: {seconds:.3f} s")
+    for rows in arguments.rows:
+        compare(model, rows, arguments.vocab, arguments.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""What compiling a graph yields: object code and the tables that the runtime needs to call it.
+
+The object exports one function per segment, all of type ``void (ptr buffers, ptr dims)``. ``buffers`` is an array of
+pointers: the status words, the computed dims, then one pointer for each entry of ``CompiledGraph.buffers``. ``dims`` is an array of
+i64: the extents of all axes of all those entries, in order. A graph without data-dependent dims has one
+segment; each ``SetDim`` group ends a segment, because the buffers sized by it can be allocated only then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from .dims import Dim
+from .dtypes import DType
+from .options import CompileOptions
+
+STATUS_WORDS = 8
+"""i64 words of the status buffer: launch + 1 (0 while nothing failed), program, check, then up to 4 values."""
+STATUS_LAUNCH, STATUS_PROGRAM, STATUS_CHECK, STATUS_VALUES = 0, 1, 2, 3
+
+
+class BufferRole(Enum):
+    INPUT = "input"
+    WEIGHT = "weight"
+    CONSTANT = "constant"
+    OUTPUT = "output"
+    INTERMEDIATE = "intermediate"
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """One buffer argument of the entry function.
+
+    ``index`` counts within the role (input 0, input 1, ...). ``shape`` holds the dims by name; ``data`` is the
+    content of a constant in C order.
+    """
+
+    role: BufferRole
+    index: int
+    name: str
+    dtype: DType
+    shape: tuple[Dim, ...]
+    data: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Segment:
+    """A function of the object, and the symbols whose values it leaves in the computed dims (by position)."""
+
+    symbol: str
+    defines: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CheckSite:
+    """A check inside a kernel: its message, ``{}`` for each recorded value."""
+
+    kernel: str
+    message: str
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """A compiled graph, ready to load. ``launches[i][j]`` is check j of launch i; all sizes are in elements."""
+
+    name: str
+    object_code: bytes
+    buffers: tuple[BufferSpec, ...]
+    segments: tuple[Segment, ...]
+    computed_dims: tuple[str, ...]
+    launches: tuple[tuple[CheckSite, ...], ...]
+    options: CompileOptions
+    triple: str
+
+    def role(self, role: BufferRole) -> tuple[BufferSpec, ...]:
+        """The buffers of one role, in order of their index."""
+        return tuple(spec for spec in self.buffers if spec.role is role)

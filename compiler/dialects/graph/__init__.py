@@ -1,0 +1,49 @@
+"""The graph dialect: a user's graph as built, on tensors whose sizes have names.
+
+::
+
+    graph.graph @scaled_sum(%x: !graph.tensor<[batch, 8], f32, cpu>, %y: !graph.tensor<[batch, 8], f32, cpu>) {
+      %w = graph.weight "scale" : !graph.tensor<[8], f32, cpu>
+      %0 = graph.apply "mul"(%x, %w) : (!graph.tensor<[batch, 8], f32, cpu>, !graph.tensor<[8], f32, cpu>) -> ...
+      %1 = graph.apply "add"(%0, %y) fastmath<contract> : (...) -> !graph.tensor<[batch, 8], f32, cpu>
+      graph.output %1 : !graph.tensor<[batch, 8], f32, cpu>
+    }
+
+The dialect has no op of its own for each op of the library: `graph.apply` holds the op's name, and what the name means
+is in the registry (`halfulp.compiler.registry`). The verifier here checks what needs no registry; the pass
+``verify-graph`` checks the rest.
+"""
+
+from __future__ import annotations
+
+from xdsl.ir import Dialect
+
+from .call import ApplyOp, CustomOp, RegisteredOp
+from .constant import ConstantOp, DenseDataAttr
+from .parameters import DimAttr, DTypeAttr, Parameter, parameter_attribute, parameter_value
+from .structure import GraphOp, OutputOp, WeightOp
+from .types import GraphTensorType
+
+Graph = Dialect(
+    "graph",
+    [GraphOp, OutputOp, ConstantOp, WeightOp, ApplyOp, CustomOp],
+    [GraphTensorType, DenseDataAttr, DimAttr, DTypeAttr],
+)
+
+__all__ = [
+    "ApplyOp",
+    "ConstantOp",
+    "CustomOp",
+    "DTypeAttr",
+    "DenseDataAttr",
+    "DimAttr",
+    "Graph",
+    "GraphOp",
+    "GraphTensorType",
+    "OutputOp",
+    "Parameter",
+    "RegisteredOp",
+    "WeightOp",
+    "parameter_attribute",
+    "parameter_value",
+]

@@ -1,0 +1,65 @@
+"""The tile dialect: grid kernels on blocks of values (docs/design.md, "The tile dialect").
+
+Scalars are builtin types, blocks builtin tensors of static shape and rank >= 1, memory ``!tile.ref``. Elementwise
+work is upstream ``arith``/``math`` on blocks, control flow ``scf`` on scalars.
+"""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX as DYNAMIC
+from xdsl.ir import Dialect
+
+from .compute import COMPUTE_OPS, CastOp, CmpFOp, CmpIOp, DotOp, IntDivOp, ReduceOp, SelectOp, ShiftOp, TopMergeOp
+from .kernel import KERNEL_OPS, ORDERED, PARALLEL, BufferOp, CheckOp, KernelOp, LaunchOp, ReturnOp, SetDimOp
+from .memory import MEMORY_OPS, AllocOp, DimOp, FlattenOp, LoadOp, StoreOp, WindowOp
+from .shape import (
+    SHAPE_OPS,
+    BroadcastOp,
+    ConcatOp,
+    ExtractOp,
+    IotaOp,
+    ReshapeOp,
+    SliceOp,
+    SplatOp,
+    TransposeOp,
+)
+from .types import RefType
+
+Tile = Dialect("tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS], [RefType])
+
+__all__ = [
+    "DYNAMIC",
+    "ORDERED",
+    "PARALLEL",
+    "AllocOp",
+    "BroadcastOp",
+    "BufferOp",
+    "CastOp",
+    "CheckOp",
+    "CmpFOp",
+    "CmpIOp",
+    "ConcatOp",
+    "DimOp",
+    "DotOp",
+    "ExtractOp",
+    "FlattenOp",
+    "IntDivOp",
+    "IotaOp",
+    "KernelOp",
+    "LaunchOp",
+    "LoadOp",
+    "RefType",
+    "ReduceOp",
+    "ReshapeOp",
+    "ReturnOp",
+    "SelectOp",
+    "SetDimOp",
+    "ShiftOp",
+    "SliceOp",
+    "SplatOp",
+    "StoreOp",
+    "Tile",
+    "TopMergeOp",
+    "TransposeOp",
+    "WindowOp",
+]

@@ -1,0 +1,47 @@
+"""The passes, in the order in which compile() runs them.
+
+One file per pass, and one name in four spellings: the pass `fuse-elementwise` is the class
+`FuseElementwisePass` in `fuse_elementwise.py`, tested by `tests/filecheck/passes/fuse-elementwise.mlir`.
+So the table holds names only, and a pass module is imported when the pass is first asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xdsl.passes import ModulePass
+
+PASSES: tuple[str, ...] = (
+    "verify-graph",
+    "convert-graph-to-tile",
+    "expand-math",
+    "convert-tile-to-loops",
+    "convert-loops-to-llvm",
+)
+
+
+def module_name(pass_name: str) -> str:
+    """The module of a pass: `fuse-elementwise` -> `fuse_elementwise`."""
+    return pass_name.replace("-", "_")
+
+
+def class_name(pass_name: str) -> str:
+    """The class of a pass: `fuse-elementwise` -> `FuseElementwisePass`."""
+    return "".join(word.capitalize() for word in pass_name.split("-")) + "Pass"
+
+
+def _loader(pass_name: str) -> Callable[[], type[ModulePass]]:
+    def load() -> type[ModulePass]:
+        module = import_module(f".{module_name(pass_name)}", __name__)
+        pass_class: type[ModulePass] = getattr(module, class_name(pass_name))
+        return pass_class
+
+    return load
+
+
+def get_all_passes() -> dict[str, Callable[[], type[ModulePass]]]:
+    """The passes by name, in pipeline order, each as a function that imports it."""
+    return {name: _loader(name) for name in PASSES}

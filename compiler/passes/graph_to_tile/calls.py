@@ -1,0 +1,78 @@
+"""Lowers ops whose meaning is in the registry: custom kernels, and ops of the library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import DiagnosticException
+
+from ...dialects import graph
+from ...dialects.graph.call import fastmath_attribute
+from ...dialects.graph.types import tensor_type
+from ...kernel_call import KernelCall, match_call
+from ...registry import find_kernel, find_op
+from ...tile_builder import Value
+from .elementwise import emit_map
+from .entry import Entry
+
+
+def lower_custom(entry: Entry, op: graph.CustomOp) -> None:
+    """Sizes that the kernel computes first, then its kernels and launches."""
+    kernel = find_kernel(op.callee.data, op.subject)
+    call = match_call(kernel, op.device_ref, op.argument_types, op.output_types, op.parameter_values, op.subject)
+    operands = [entry.ref(value) for value in op.arguments]
+    with_flags(entry, op)
+    if kernel.build_dims is not None:
+        _set_dims(entry, op, call, kernel.build_dims(entry.builder, call, operands))
+    kernel.build(entry.builder, call, operands, [entry.ref(value) for value in op.outputs])
+
+
+def with_flags(entry: Entry, op: graph.RegisteredOp) -> None:
+    """Float ops emitted from here on carry the flags of ``op``."""
+    entry.builder.fastmath = fastmath_attribute(op.flags or frozenset())
+
+
+def _set_dims(entry: Entry, op: graph.CustomOp, call: KernelCall, sizes: Mapping[str, Value]) -> None:
+    """Gives the symbols that the call defines their values; a size that was there before must agree."""
+    stated = [(name, str(dim)) for name in call.kernel.computed for dim in call.computed[name]]
+    for name, dim in stated:
+        if dim in op.defined_symbols:
+            entry.builder.set_dim(dim, sizes[name])
+    for name, dim in stated:
+        if dim not in op.defined_symbols:
+            _check_dim(entry, op, call, name, dim, sizes[name])
+
+
+def _check_dim(entry: Entry, op: graph.CustomOp, call: KernelCall, name: str, dim: str, size: Value) -> None:
+    """The computed size must equal the size that the caller stated; an output's own extent holds that."""
+    axes = [
+        (value, axis)
+        for value, spec in zip(op.outputs, call.kernel.outputs, strict=True)
+        for axis, pattern in enumerate(spec.shape or ())
+        if pattern == name and str(tensor_type(value).shape[axis]) == dim
+    ]
+    value, axis = axes[0]
+    stated = entry.builder.dim(entry.ref(value), axis)
+    message = f"{op.subject}: it computes the size {name!r} as {{}}, but the graph states {dim!r}, which is {{}}"
+    entry.builder.check(size == stated, message, size, stated)
+
+
+def lower_apply(entry: Entry, op: graph.ApplyOp) -> None:
+    """An op of the library: element by element through its recipe on blocks, or with kernels of its own."""
+    definition = find_op(op.callee.data, op.subject)
+    if definition.recipe is None:
+        raise DiagnosticException(f"{op.subject}: the op has no recipe, so it cannot be compiled")
+    operands = [entry.ref(value) for value in op.arguments]
+    with_flags(entry, op)
+    outputs = [entry.ref(value) for value in op.outputs]
+    if definition.kind == "map":
+        emit_map(entry.builder, op.callee.data, definition.recipe, op.parameter_values, operands, outputs)
+    else:
+        definition.recipe(entry.builder, op, operands, outputs)
+
+
+LOWERINGS: dict[type[Operation], Callable[[Entry, Operation], None]] = {
+    graph.CustomOp: lower_custom,  # type: ignore[dict-item]  # each takes ops of its own class
+    graph.ApplyOp: lower_apply,  # type: ignore[dict-item]
+}

@@ -1,0 +1,113 @@
+"""The entry function of a graph: a reference argument for each buffer that the runtime provides.
+
+Arguments stand in the order inputs, weights, constants, outputs. Each carries its role, index, name and graph type as
+argument attributes, so that symbolic dims keep their names, and a constant carries its data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import func
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from ...artifact import BufferRole
+from ...dialects import graph
+from ...dialects.graph.types import graph_tensor, tensor_type
+from ...dialects.tile import RefType
+from ...dims import StaticDim
+from ...tile_builder import EntryBuilder, Value
+from ...types import TensorType
+
+ROLE, INDEX, NAME, TYPE, DATA = (f"halfulp.{key}" for key in ("role", "index", "name", "type", "data"))
+
+
+def ref_type(tensor: TensorType) -> RefType:
+    """The reference type of a tensor in memory; a scalar is one element along one axis."""
+    extents = [int(dim) if isinstance(dim, StaticDim) else DYNAMIC_INDEX for dim in tensor.shape]
+    return RefType(extents or [1], tensor.dtype.to_element_type())
+
+
+def dim_texts(tensor: TensorType) -> tuple[str, ...]:
+    """The dims of a tensor in memory, as text."""
+    return tuple(str(dim) for dim in tensor.shape) or ("1",)
+
+
+class Entry:
+    """An entry function being built, and where each value of the graph lives."""
+
+    def __init__(self, op: graph.GraphOp) -> None:
+        self.op = op
+        self.kernels = ModuleOp([])
+        self._types: list[Attribute] = []
+        self._attributes: list[DictionaryAttr] = []
+        owners = self._collect()
+        block = Block(arg_types=self._types)
+        self.function = func.FuncOp(
+            op.sym_name.data,
+            (self._types, []),
+            Region(block),
+            arg_attrs=ArrayAttr(self._attributes),
+        )
+        self.builder = EntryBuilder(self.kernels, self.function)
+        self.refs: dict[SSAValue, Value] = {}
+        self.outputs: list[Value] = []
+        for owner, argument in zip(owners, block.args, strict=True):
+            value = Value(self.builder, argument)
+            if owner is None:
+                self.outputs.append(value)
+            else:
+                self.refs[owner] = value
+        self._claim_outputs()
+
+    def _collect(self) -> list[SSAValue | None]:
+        """Declares all arguments; gives the graph value that each one holds, None for outputs."""
+        owners: list[SSAValue | None] = []
+        for index, (name, argument) in enumerate(self.op.inputs.items()):
+            owners.append(argument)
+            self._declare(BufferRole.INPUT, index, name, tensor_type(argument))
+        weights = [op for op in self.op.body.walk() if isinstance(op, graph.WeightOp)]
+        for index, weight in enumerate(weights):
+            owners.append(weight.result)
+            self._declare(BufferRole.WEIGHT, index, weight.weight_name.data, weight.type)
+        constants = [op for op in self.op.body.walk() if isinstance(op, graph.ConstantOp)]
+        for index, constant in enumerate(constants):
+            owners.append(constant.result)
+            self._declare(BufferRole.CONSTANT, index, f"constant_{index}", constant.type, constant.value)
+        for index, value in enumerate(self.op.outputs):
+            owners.append(None)
+            self._declare(BufferRole.OUTPUT, index, f"output_{index}", tensor_type(value))
+        return owners
+
+    def _declare(
+        self, role: BufferRole, index: int, name: str, tensor: TensorType, data: Attribute | None = None
+    ) -> None:
+        attributes: dict[str, Attribute] = {
+            ROLE: StringAttr(role.value),
+            INDEX: IntegerAttr(index, i64),
+            NAME: StringAttr(name),
+            TYPE: graph_tensor(tensor),
+        }
+        if data is not None:
+            attributes[DATA] = data
+        self._types.append(ref_type(tensor))
+        self._attributes.append(DictionaryAttr(attributes))
+
+    def _claim_outputs(self) -> None:
+        """A computed value that the graph returns is written to its output buffer right away."""
+        for value, ref in zip(self.op.outputs, self.outputs, strict=True):
+            if value not in self.refs:
+                self.refs[value] = ref
+
+    def ref(self, value: SSAValue) -> Value:
+        """The buffer of a graph value; a new one between kernels if it has none."""
+        if value not in self.refs:
+            tensor = tensor_type(value)
+            self.refs[value] = self.builder.buffer(dim_texts(tensor), tensor.dtype.to_element_type())
+        return self.refs[value]
+
+    def copied_outputs(self) -> Sequence[tuple[Value, Value]]:
+        """(source, output) where a returned value lives elsewhere: an input, or the same value again."""
+        pairs = zip(self.op.outputs, self.outputs, strict=True)
+        return [(self.refs[value], ref) for value, ref in pairs if self.refs[value].ssa is not ref.ssa]

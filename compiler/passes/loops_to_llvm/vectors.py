@@ -1,0 +1,130 @@
+"""``vector`` and the remaining ops of ``vector_ext`` on 1-D vectors, without memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import llvm, vector
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, DenseIntOrFPElementsAttr, VectorType, i32
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import llvm_ext, vector_ext
+from ...dialects.vector_ext import lanes_of
+from .lowering import FunctionLowering, LoweringFunction
+
+
+def broadcast(b: FunctionLowering, value: SSAValue, t: VectorType) -> SSAValue:
+    """A scalar in every lane."""
+    owner = value.owner
+    if isinstance(owner, llvm.ConstantOp):
+        attribute = owner.value
+        return b.emit(llvm.ConstantOp, (), t, {"value": _splat_of(attribute, t)})
+    poison = b.emit(llvm_ext.PoisonOp, (), t)
+    first = b.emit(llvm.InsertElementOp, (poison, value, b.integer(i32, 0)), t)
+    return shuffle(b, first, poison, [0] * lanes_of(t), t)
+
+
+def _splat_of(attribute: object, t: VectorType) -> DenseIntOrFPElementsAttr:
+    return DenseIntOrFPElementsAttr.from_list(t, (attribute.value.data,))  # type: ignore[attr-defined]
+
+
+def shuffle(b: FunctionLowering, first: SSAValue, second: SSAValue, mask: Sequence[int], t: VectorType) -> SSAValue:
+    """``shufflevector``; mask entry -1 leaves the lane undefined."""
+    properties = {"mask": DenseArrayBase.from_list(i32, list(mask))}
+    return b.emit(llvm.ShuffleVectorOp, (first, second), t, properties)
+
+
+def _broadcast(b: FunctionLowering, op: vector.BroadcastOp) -> None:
+    source, t = b.get(op.source), b.type(op.vector.type)
+    assert isinstance(t, VectorType)
+    if isinstance(source.type, VectorType):
+        if lanes_of(source.type) != 1:
+            if source.type != t:
+                raise b.error(op, f"broadcasts {op.source.type}; only scalars and single lanes spread")
+            b.set(op.vector, source)
+            return
+        poison = b.emit(llvm_ext.PoisonOp, (), source.type)
+        b.set(op.vector, shuffle(b, source, poison, [0] * lanes_of(t), t))
+        return
+    b.set(op.vector, broadcast(b, source, t))
+
+
+def _shuffle(b: FunctionLowering, op: vector.ShuffleOp) -> None:
+    first, second = b.get(op.v1), b.get(op.v2)
+    mask = [int(i) for i in op.mask.get_values()]
+    lanes1, lanes2 = lanes_of(first.type), lanes_of(second.type)
+    if not lanes1 or not lanes2:
+        raise b.error(op, f"shuffles {op.v1.type} and {op.v2.type}; 0-D vectors are not in the subset")
+    if lanes1 != lanes2:
+        # LLVM wants both of one length: the shorter is widened, and the mask counts from the new length.
+        width = max(lanes1, lanes2)
+        first, second = _widen(b, first, width), _widen(b, second, width)
+        mask = [i if i < lanes1 else i - lanes1 + width for i in mask]
+    t = b.type(op.result.type)
+    assert isinstance(t, VectorType)
+    b.set(op.result, shuffle(b, first, second, mask, t))
+
+
+def _widen(b: FunctionLowering, value: SSAValue, lanes: int) -> SSAValue:
+    t = value.type
+    assert isinstance(t, VectorType)
+    old = lanes_of(t)
+    if old == lanes:
+        return value
+    poison = b.emit(llvm_ext.PoisonOp, (), t)
+    wide = VectorType(t.element_type, [lanes])
+    return shuffle(b, value, poison, [*range(old), *[-1] * (lanes - old)], wide)
+
+
+def _position(b: FunctionLowering, op: vector.ExtractOp | vector.InsertOp) -> SSAValue:
+    (static,) = op.static_position.get_values()
+    return b.get(op.dynamic_position[0]) if static == DYNAMIC_INDEX else b.integer(i32, static)
+
+
+def _extract(b: FunctionLowering, op: vector.ExtractOp) -> None:
+    source = b.get(op.vector)
+    b.set(
+        op.result,
+        b.emit(llvm_ext.ExtractElementOp, (source, _position(b, op)), b.type(op.result.type)),
+    )
+
+
+def _insert(b: FunctionLowering, op: vector.InsertOp) -> None:
+    value, dest = b.get(op.source), b.get(op.dest)
+    b.set(op.result, b.emit(llvm.InsertElementOp, (dest, value, _position(b, op)), dest.type))
+
+
+def _bitcast(b: FunctionLowering, op: vector.BitcastOp) -> None:
+    source, t = b.get(op.source), b.type(op.result.type)
+    b.set(op.result, source if source.type == t else b.bitcast(source, t))
+
+
+def _create_mask(b: FunctionLowering, op: vector.CreateMaskOp) -> None:
+    """Lanes below a count: the count is cut to [0, lanes] first, so that 32-bit compares do."""
+    (size,) = op.mask_dim_sizes
+    t = b.type(op.mask_vector.type)
+    count = b.get(size)
+    lanes = lanes_of(t)
+    count = b.call_intrinsic("llvm.smax", (count, b.integer(count.type, 0)), count.type)
+    count = b.call_intrinsic("llvm.smin", (count, b.integer(count.type, lanes)), count.type)
+    word = b.like(t, i32)
+    assert isinstance(word, VectorType)
+    spread = broadcast(b, b.emit(llvm.TruncOp, (count,), i32), word)
+    iota = b.emit(llvm.ConstantOp, (), word, {"value": DenseIntOrFPElementsAttr.from_list(word, list(range(lanes)))})
+    b.set(op.mask_vector, b.icmp("ult", iota, spread))
+
+
+def _bitmask(b: FunctionLowering, op: vector_ext.BitmaskOp) -> None:
+    # A vector of i1 cast to an integer: lane 0 is the lowest bit on a little-endian target, and no other is supported.
+    b.set(op.result, b.bitcast(b.get(op.operand), b.type(op.result.type)))
+
+
+LOWERINGS: dict[type[Operation], LoweringFunction] = {
+    vector.BitcastOp: _bitcast,
+    vector.BroadcastOp: _broadcast,
+    vector.CreateMaskOp: _create_mask,
+    vector.ExtractOp: _extract,
+    vector.InsertOp: _insert,
+    vector.ShuffleOp: _shuffle,
+    vector_ext.BitmaskOp: _bitmask,
+}

@@ -1,0 +1,225 @@
+"""Kernels and entry functions of the tile dialect as functions over flat memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, func
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr, UnitAttr, i1, i64
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+
+from ...artifact import STATUS_CHECK, STATUS_LAUNCH, STATUS_PROGRAM, STATUS_VALUES
+from ...dialects import tile
+from ...dialects.tile.kernel import MAX_CHECK_VALUES
+from .body import BodyLowering, Handler
+from .layout import EntryLayout, checks_of, entry_layout, kernels_of
+from .loop_builder import INDEX, Index, LoopBuilder
+from .scalars import cast
+from .views import storage_type
+
+RECORD_FAILURE = "record_failure"
+STATUS = MemRefType(i64, [DYNAMIC_INDEX])
+
+
+def _types_of(argument: Attribute) -> list[Attribute]:
+    """What a kernel's or entry's argument becomes: flat memory and one extent for each axis, or itself."""
+    if isinstance(argument, tile.RefType):
+        return [MemRefType(storage_type(argument.element_type), [DYNAMIC_INDEX]), *[INDEX] * argument.rank]
+    return [argument]
+
+
+def _function(name: str, types: Sequence[Attribute], contract: StringAttr | None) -> func.FuncOp:
+    op = func.FuncOp(name, (types, []), Region(Block(arg_types=types)), visibility="private")
+    if contract is not None:
+        op.attributes["halfulp.fp_contract"] = contract
+    return op
+
+
+def _bind(lowering: BodyLowering, arguments: Sequence[SSAValue], lowered: Sequence[SSAValue]) -> None:
+    """Binds tile arguments to the function's arguments that stand for them, in order."""
+    rest = list(lowered)
+    for argument in arguments:
+        if isinstance(argument.type, tile.RefType):
+            memory, extents = rest[0], rest[1 : 1 + argument.type.rank]
+            for extent in extents:
+                lowering.builder.mark_natural(extent)
+            lowering.bind_ref(argument, memory, extents)
+            rest = rest[1 + argument.type.rank :]
+        else:
+            lowering.bind_scalar(argument, rest.pop(0))
+
+
+def record_failure_function() -> func.FuncOp:
+    """Keeps the first failing check of a launch: least program, then least check."""
+    types: list[Attribute] = [STATUS, INDEX, INDEX, INDEX, *[i64] * MAX_CHECK_VALUES]
+    function = _function(RECORD_FAILURE, types, None)
+    block = function.body.block
+    builder = LoopBuilder(block)
+    status, launch, program, check = block.args[:4]
+
+    def word(at: int) -> SSAValue:
+        return builder.load(status, at, 1)
+
+    def wide(index: Index) -> SSAValue:
+        return cast(builder, builder.ssa(index), "index_cast", i64, 1)
+
+    nothing_yet = builder.compare("eq", word(STATUS_LAUNCH), builder.scalar(0, i64))
+    program_word, check_word = wide(program), wide(check)
+    earlier = builder.compare("slt", program_word, word(STATUS_PROGRAM))
+    same = builder.compare("eq", program_word, word(STATUS_PROGRAM))
+    before = builder.compare("slt", check_word, word(STATUS_CHECK))
+    first = builder.emit(arith.OrIOp(earlier, builder.emit(arith.AndIOp(same, before))))
+
+    def record() -> Sequence[SSAValue]:
+        builder.store(wide(builder.add(launch, 1)), status, STATUS_LAUNCH)
+        builder.store(program_word, status, STATUS_PROGRAM)
+        builder.store(check_word, status, STATUS_CHECK)
+        for number, value in enumerate(block.args[4:]):
+            builder.store(value, status, STATUS_VALUES + number)
+        return ()
+
+    builder.if_(builder.emit(arith.OrIOp(nothing_yet, first)), [], record)
+    builder.insert(func.ReturnOp())
+    return function
+
+
+def _lower_check(
+    lowering: BodyLowering, op: tile.CheckOp, status: SSAValue, launch: Index, program: Index, number: int
+) -> None:
+    builder = lowering.builder
+    values = []
+    for value in op.values:
+        scalar = lowering.strips.scalars[value]
+        kind = "index_cast" if isinstance(value.type, IndexType) else "extui"
+        values.append(scalar if value.type == i64 else cast(builder, scalar, kind, i64, 1))
+    values += [builder.scalar(0, i64)] * (MAX_CHECK_VALUES - len(values))
+
+    def fail() -> Sequence[SSAValue]:
+        arguments = [builder.ssa(index) for index in (launch, program, number)]
+        builder.insert(func.CallOp(RECORD_FAILURE, [status, *arguments, *values], []))
+        return ()
+
+    failed = builder.emit(arith.XOrIOp(lowering.strips.scalars[op.condition], builder.scalar(1, i1)))
+    builder.if_(failed, [], fail)
+
+
+def lower_kernel(kernel: tile.KernelOp, lanes: int, contract: StringAttr | None) -> func.FuncOp:
+    """``@kernel(status, launch, first, last, grid sizes..., arguments...)`` runs programs [first, last)."""
+    rank = kernel.grid_rank
+    own = [lowered for argument in kernel.arguments for lowered in _types_of(argument.type)]
+    function = _function(kernel.sym_name.data, [STATUS, *[INDEX] * (3 + rank), *own], contract)
+    block = function.body.block
+    status, launch, first, last = block.args[:4]
+    sizes = block.args[4 : 4 + rank]
+    builder = LoopBuilder(block)
+    numbers = {check: number for number, check in enumerate(checks_of(kernel))}
+
+    def check(lowering: BodyLowering, op: Operation) -> None:
+        assert isinstance(op, tile.CheckOp)
+        _lower_check(lowering, op, status, launch, program[0], numbers[op])
+
+    program: list[Index] = []
+    lowering = BodyLowering(builder, lanes, kernel.body, {tile.CheckOp: check})
+    _bind(lowering, kernel.arguments, block.args[4 + rank :])
+    for size, lowered in zip(kernel.grid_sizes, sizes, strict=True):
+        builder.mark_natural(lowered)
+        lowering.bind_scalar(size, lowered)
+
+    def one(index: Index, _: list[SSAValue]) -> Sequence[SSAValue]:
+        program[:] = [index]
+        for axis in reversed(range(rank)):
+            at = builder.rem(index, sizes[axis]) if axis else index
+            index = builder.div(index, sizes[axis]) if axis else index
+            lowering.bind_scalar(kernel.program_ids[axis], builder.ssa(at))
+        lowering.block(kernel.body.block)
+        return ()
+
+    builder.mark_natural(first)
+    builder.loop(first, last, 1, (), one)
+    builder.insert(func.ReturnOp())
+    return function
+
+
+class EntryLowering:
+    """Lowers an entry function to one function for each of its segments.
+
+    Every segment takes the status words, the computed dims, then flat memory and extents of each buffer. The pure
+    ops of earlier segments stand in later ones too; LLVM drops those that are not used.
+    """
+
+    def __init__(self, module: ModuleOp, entry: func.FuncOp, lanes: int, contract: StringAttr | None) -> None:
+        self.entry, self.lanes, self.contract = entry, lanes, contract
+        self.layout: EntryLayout = entry_layout(module, entry)
+        self.kernels = kernels_of(module)
+
+    def functions(self) -> list[func.FuncOp]:
+        return [self._segment(number) for number in range(len(self.layout.segments))]
+
+    def _segment(self, number: int) -> func.FuncOp:
+        refs = [*self.entry.body.block.args, *[op.result for op in self.layout.buffers]]
+        own = [lowered for ref in refs for lowered in _types_of(ref.type)]
+        name = f"{self.entry.sym_name.data}.{number}"
+        function = _function(name, [STATUS, STATUS, *own], self.contract)
+        function.attributes["halfulp.entry"] = UnitAttr()
+        block = function.body.block
+        builder = LoopBuilder(block)
+        effects: dict[type[Operation], Handler] = {
+            tile.BufferOp: lambda lowering, op: None,
+            tile.LaunchOp: lambda lowering, op: self._launch(lowering, op, block.args[0]),
+            tile.CheckOp: lambda lowering, op: self._check(lowering, op, block.args[0]),
+            tile.SetDimOp: lambda lowering, op: self._set_dim(lowering, op, block.args[1]),
+        }
+        lowering = BodyLowering(builder, self.lanes, self.entry.body, effects)
+        _bind(lowering, refs, block.args[2:])
+        for earlier, ops in enumerate(self.layout.segments[: number + 1]):
+            for op in ops:
+                if not isinstance(op, func.ReturnOp) and (earlier == number or type(op) not in effects):
+                    lowering.op(op)
+        builder.insert(func.ReturnOp())
+        return function
+
+    def _launch(self, lowering: BodyLowering, op: Operation, status: SSAValue) -> None:
+        assert isinstance(op, tile.LaunchOp)
+        builder, name = lowering.builder, op.kernel.string_value()
+        sizes = [builder.max(lowering.index(size), 0) for size in op.grid]
+        total: Index = 1
+        for size in sizes:
+            total = builder.mul(total, size)
+        arguments = [builder.ssa(index) for index in (self.layout.launches[op], 0, total, *sizes)]
+        for argument in op.arguments:
+            arguments += self._argument(lowering, argument)
+
+        def call() -> Sequence[SSAValue]:
+            builder.insert(func.CallOp(name, [status, *arguments], []))
+            return ()
+
+        builder.if_(self._still_well(builder, status), [], call)
+
+    def _argument(self, lowering: BodyLowering, argument: SSAValue) -> list[SSAValue]:
+        if not isinstance(argument.type, tile.RefType):
+            return [lowering.strips.scalars[argument]]
+        if argument not in lowering.strips.views or isinstance(argument.owner, tile.WindowOp):
+            raise DiagnosticException("tile.launch: takes whole buffers; take the window inside the kernel")
+        view = lowering.strips.views[argument]
+        return [view.memory, *[lowering.builder.ssa(axis.size) for axis in view.axes]]
+
+    @staticmethod
+    def _still_well(builder: LoopBuilder, status: SSAValue) -> SSAValue:
+        """Whether no check has failed: after one, nothing more runs."""
+        return builder.compare("eq", builder.load(status, STATUS_LAUNCH, 1), builder.scalar(0, i64))
+
+    def _check(self, lowering: BodyLowering, op: Operation, status: SSAValue) -> None:
+        assert isinstance(op, tile.CheckOp)
+
+        def check() -> Sequence[SSAValue]:
+            _lower_check(lowering, op, status, self.layout.launches[op], 0, 0)
+            return ()
+
+        lowering.builder.if_(self._still_well(lowering.builder, status), [], check)
+
+    def _set_dim(self, lowering: BodyLowering, op: Operation, computed: SSAValue) -> None:
+        assert isinstance(op, tile.SetDimOp)
+        at = self.layout.symbols.index(op.symbol.data)
+        value = cast(lowering.builder, lowering.builder.ssa(lowering.index(op.value)), "index_cast", i64, 1)
+        lowering.builder.store(value, computed, at)

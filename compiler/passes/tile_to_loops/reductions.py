@@ -1,0 +1,215 @@
+"""Reductions in order R: chunks of 4096, lanes, a halving tree; never wider or narrower than the op says.
+
+Lanes of R are spread over as many vectors as they need, so 4, 8 or 16 lanes a vector give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.arith import FastMathFlagsAttr
+from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, IntegerType, VectorType, i64
+from xdsl.dialects.utils import FastMathFlag
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
+
+from ...dialects import tile
+from ...dialects.tile.compute import CHUNK
+from ...dialects.tile.types import element_type, shape_of
+from .columns import Columns, Strip, ceil_power_of_two
+from .loop_builder import Index, LoopBuilder
+from .strips import Bounds, Memo, Strips
+from .walls import allocate, flat_index
+
+_FLOAT: dict[str, type[arith.FloatingPointLikeBinaryOperation]] = {
+    "add": arith.AddfOp,
+    "mul": arith.MulfOp,
+    "maximum": arith.MaximumfOp,
+    "minimum": arith.MinimumfOp,
+}
+_INTEGER: dict[str, type[Operation]] = {
+    "add": arith.AddiOp,
+    "mul": arith.MuliOp,
+    "maxs": arith.MaxSIOp,
+    "maxu": arith.MaxUIOp,
+    "mins": arith.MinSIOp,
+    "minu": arith.MinUIOp,
+    "and": arith.AndIOp,
+    "or": arith.OrIOp,
+    "xor": arith.XOrIOp,
+}
+Combine = Callable[[SSAValue, SSAValue], SSAValue]
+
+
+def identity(kind: str, element: Attribute) -> int | float:
+    """The value that changes nothing: ``x + -0.0`` is x for every x, also for -0.0."""
+    if isinstance(element, AnyFloat):
+        return {"add": -0.0, "mul": 1.0, "maximum": float("-inf"), "minimum": float("inf")}[kind]
+    width = element.width.data if isinstance(element, IntegerType) else 64
+    least, ones = -(1 << (width - 1)), -1
+    return {
+        "add": 0,
+        "mul": 1,
+        "maxs": least,
+        "mins": -(least + 1) if width > 1 else 0,
+        "maxu": 0,
+        "minu": ones,
+        "and": ones,
+        "or": 0,
+        "xor": 0,
+    }[kind]
+
+
+def safe_flags(flags: FastMathFlagsAttr) -> FastMathFlagsAttr:
+    """Without nnan and ninf: lanes start at an identity that may be infinite, and LLVM would make it poison."""
+    return FastMathFlagsAttr([f for f in flags.data if f not in (FastMathFlag.NO_NANS, FastMathFlag.NO_INFS)])
+
+
+def combiner(builder: LoopBuilder, op: tile.ReduceOp) -> Combine:
+    """Joins two partial results (scalars or vectors)."""
+    kind = op.kind.data
+    if isinstance(element_type(op.operand.type), AnyFloat):
+        flags, float_op = safe_flags(op.fastmath), _FLOAT[kind]
+        return lambda a, b: builder.emit(float_op(a, b, flags))
+    integer_op = _INTEGER[kind]
+    return lambda a, b: builder.emit(integer_op.create(operands=[a, b], result_types=[a.type]))
+
+
+def halve(builder: LoopBuilder, value: SSAValue, combine: Combine) -> SSAValue:
+    """The halving tree inside one vector: lane i meets lane i + n/2."""
+    while isinstance(value.type, VectorType):
+        lanes = value.type.get_shape()[0]
+        if lanes == 1:
+            return _first_lane(builder, value)
+        half = lanes // 2
+        low, high = (_lanes(builder, value, range(start, start + half)) for start in (0, half))
+        if half == 1:
+            low, high = _first_lane(builder, low), _first_lane(builder, high)
+        value = combine(low, high)
+    return value
+
+
+def _lanes(builder: LoopBuilder, value: SSAValue, lanes: Sequence[int]) -> SSAValue:
+    assert isinstance(value.type, VectorType)
+    result = VectorType(value.type.element_type, [len(lanes)])
+    return builder.emit(
+        vector.ShuffleOp.build(
+            operands=[value, value],
+            properties={"mask": DenseArrayBase.from_list(i64, list(lanes))},
+            result_types=[result],
+        )
+    )
+
+
+def _first_lane(builder: LoopBuilder, value: SSAValue) -> SSAValue:
+    assert isinstance(value.type, VectorType)
+    return builder.emit(vector.ExtractOp(value, [0], value.type.element_type))
+
+
+class MinorReduction:
+    """One reduction along the last axis."""
+
+    def __init__(self, strips: Strips, op: tile.ReduceOp) -> None:
+        self.strips, self.op = strips, op
+        self.size = shape_of(op.operand.type)[-1]
+        self.element = element_type(op.operand.type)
+        # Lanes beyond the row hold only identities, and meeting those changes nothing: leave them out.
+        lanes_of_r = min(op.lanes.value.data, ceil_power_of_two(self.size))
+        lanes = min(strips.lanes, lanes_of_r)
+        self.columns = Columns(strips, self.size, lanes, lanes_of_r // lanes)
+        self.combine = combiner(strips.builder, op)
+
+    def row(self, at: tuple[Index, ...]) -> SSAValue:
+        """The result for one row."""
+        builder, columns = self.strips.builder, self.columns
+        full = self.strips.columns(at, [self.op.operand], self.size, columns.width, Bounds())
+        start = builder.constant(identity(self.op.kind.data, self.element), self.element, columns.lanes)
+
+        def chunk(lower: Index, total: list[SSAValue]) -> Sequence[SSAValue]:
+            upper = builder.min(builder.add(lower, CHUNK), self.size)
+            lanes = columns.run(at, full, lower, upper, [start] * columns.vectors, self._round)
+            return [self.combine(total[0], self._tree(lanes))]
+
+        if self.size <= CHUNK:
+            result = self._tree(columns.run(at, full, 0, self.size, [start] * columns.vectors, self._round))
+        else:
+            total = builder.scalar(identity(self.op.kind.data, self.element), self.element)
+            (result,) = builder.loop(0, self.size, CHUNK, [total], chunk)
+        self.strips.clear_row()
+        return result
+
+    def _round(self, vectors: Sequence[Strip], memo: Memo, lanes: list[SSAValue]) -> Sequence[SSAValue]:
+        builder, result = self.strips.builder, []
+        for strip, lane in zip(vectors, lanes, strict=True):
+            joined = self.combine(lane, self.strips.evaluate(self.op.operand, strip.point, memo))
+            result.append(joined if strip.exists is None else builder.select(strip.exists, joined, lane))
+        return result
+
+    def _tree(self, lanes: list[SSAValue]) -> SSAValue:
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = [self.combine(low, high) for low, high in zip(lanes[:half], lanes[half:], strict=True)]
+        return halve(self.strips.builder, lanes[0], self.combine)
+
+
+def _reduce_minor(strips: Strips, op: tile.ReduceOp) -> None:
+    reduction, shape = MinorReduction(strips, op), shape_of(op.result.type)
+    if not shape:
+        strips.scalars[op.result] = reduction.row(())
+        return
+    target = allocate(strips, shape, element_type(op.result.type))
+
+    def row(at: tuple[Index, ...]) -> None:
+        result = strips.encode(reduction.row(at))
+        strips.builder.store(result, target.memory, flat_index(strips, shape, at[:-1], at[-1]))
+
+    strips.builder.nest(list(shape), row)
+    strips.blocks[op.result] = target
+
+
+def _reduce_outer(strips: Strips, op: tile.ReduceOp) -> None:
+    """Along another axis: a vector of columns at a time, elements of the axis one after another."""
+    if op.lanes.value.data != 1:
+        raise DiagnosticException(
+            f"tile.reduce: lanes must be 1 along an axis that is not the last, not {op.lanes.value.data}"
+        )
+    builder, axis = strips.builder, op.axis.value.data
+    source, shape = shape_of(op.operand.type), shape_of(op.result.type)
+    element, combine = element_type(op.operand.type), combiner(strips.builder, op)
+    target = allocate(strips, shape, element)
+    columns = Columns(strips, shape[-1], min(strips.lanes, ceil_power_of_two(shape[-1])), 1)
+    start = builder.constant(identity(op.kind.data, element), element, columns.lanes)
+
+    def row(at: tuple[Index, ...]) -> None:
+        def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
+            (strip,) = vectors
+
+            def one(k: Index, acc: list[SSAValue]) -> Sequence[SSAValue]:
+                point = strip.point.at_row((*at[:axis], k, *at[axis:]))
+                return [combine(acc[0], strips.evaluate(op.operand, point, {}))]
+
+            def chunk(lower: Index, total: list[SSAValue]) -> Sequence[SSAValue]:
+                upper = builder.min(builder.add(lower, CHUNK), source[axis])
+                return [combine(total[0], builder.loop(lower, upper, 1, [start], one)[0])]
+
+            (result,) = (
+                builder.loop(0, source[axis], 1, [start], one)
+                if source[axis] <= CHUNK
+                else builder.loop(0, source[axis], CHUNK, [start], chunk)
+            )
+            builder.store(strips.encode(result), target.memory, flat_index(strips, shape, at, strip.point.column))
+            return ()
+
+        columns.run(at, 0, 0, columns.size, [], body)
+
+    builder.nest(list(shape[:-1]), row)
+    strips.blocks[op.result] = target
+
+
+def lower_reduce(strips: Strips, op: tile.ReduceOp) -> None:
+    """``tile.reduce`` along any axis."""
+    if op.axis.value.data == len(shape_of(op.operand.type)) - 1:
+        _reduce_minor(strips, op)
+    else:
+        _reduce_outer(strips, op)

@@ -1,0 +1,169 @@
+"""Elementwise ops of the tile dialect on scalars and vectors: one table, the same for one lane or many.
+
+``tile.cast``, ``tile.int_div`` and ``tile.shift`` are total; here they become ops that are total as well, by
+guarding the operands that arith leaves undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, VectorType, f32, i1
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import tile, vector_ext
+from ...dialects.tile.types import element_type
+from .loop_builder import LoopBuilder, vector_of
+
+Lower = Callable[[LoopBuilder, Operation, Sequence[SSAValue], int], SSAValue]
+
+
+def _width(element: Attribute) -> int:
+    return element.width.data if isinstance(element, IntegerType) else 64
+
+
+def _constant_like(builder: LoopBuilder, value: int | float, like: SSAValue, lanes: int) -> SSAValue:
+    element = like.type.element_type if isinstance(like.type, VectorType) else like.type
+    return builder.constant(value, element, lanes)
+
+
+def _same_op(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    """An arith or math op: the same op on vectors."""
+    result = vector_of(element_type(op.results[0].type), lanes)
+    return builder.emit(
+        type(op).create(
+            operands=list(operands), properties=op.properties, attributes=op.attributes, result_types=[result]
+        )
+    )
+
+
+def _cmpf(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    assert isinstance(op, tile.CmpFOp)
+    lhs, rhs = operands
+    return builder.emit(vector_ext.CmpFOp(op.predicate.data, lhs, rhs, op.fastmath))
+
+
+def _cmpi(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    assert isinstance(op, tile.CmpIOp)
+    return builder.emit(vector_ext.CmpIOp(op.predicate.data, *operands))
+
+
+def _select(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    assert isinstance(op, tile.SelectOp)
+    condition, true_value, false_value = operands
+    return builder.emit(vector_ext.SelectOp(condition, true_value, false_value, op.fastmath))
+
+
+def cast(builder: LoopBuilder, value: SSAValue, kind: str, element: Attribute, lanes: int) -> SSAValue:
+    return builder.emit(vector_ext.CastOp(value, kind, vector_of(element, lanes)))
+
+
+def _cast_to_integer(
+    builder: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute, unsigned: bool, lanes: int
+) -> SSAValue:
+    if isinstance(source, IndexType) != isinstance(target, IndexType):
+        return cast(builder, value, "index_castui" if unsigned else "index_cast", target, lanes)
+    if _width(source) == _width(target):
+        return value
+    if _width(source) > _width(target):
+        return cast(builder, value, "trunci", target, lanes)
+    return cast(builder, value, "extui" if unsigned else "extsi", target, lanes)
+
+
+def _cast(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    assert isinstance(op, tile.CastOp)
+    (value,) = operands
+    source, target = element_type(op.operand.type), element_type(op.result.type)
+    unsigned_source = op.unsigned_source is not None or source == i1
+    if source == target:
+        return value
+    if target == i1:
+        zero = _constant_like(builder, 0, value, lanes)
+        if isinstance(source, AnyFloat):
+            return builder.emit(vector_ext.CmpFOp("une", value, zero))
+        return builder.emit(vector_ext.CmpIOp("ne", value, zero))
+    if isinstance(source, AnyFloat):
+        if isinstance(target, AnyFloat):
+            return _cast_float(builder, value, source, target, lanes)
+        kind = "fptoui_sat" if op.unsigned_result is not None else "fptosi_sat"
+        return cast(builder, value, kind, target, lanes)
+    if isinstance(target, AnyFloat):
+        return cast(builder, value, "uitofp" if unsigned_source else "sitofp", target, lanes)
+    return _cast_to_integer(builder, value, source, target, unsigned_source, lanes)
+
+
+def _cast_float(builder: LoopBuilder, value: SSAValue, source: AnyFloat, target: AnyFloat, lanes: int) -> SSAValue:
+    """f16 and bf16 are no wider than each other: they convert through f32, which holds both exactly."""
+    if source.bitwidth == target.bitwidth:
+        wide = cast(builder, value, "extf", f32, lanes)
+        return cast(builder, wide, "truncf", target, lanes)
+    return cast(builder, value, "extf" if source.bitwidth < target.bitwidth else "truncf", target, lanes)
+
+
+def _int_div(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    """x / 0 = x % 0 = 0; min / -1 = min, min % -1 = 0; signed forms round towards minus infinity."""
+    assert isinstance(op, tile.IntDivOp)
+    a, b = operands
+    zero, one = (_constant_like(builder, value, b, lanes) for value in (0, 1))
+    by_zero = builder.compare("eq", b, zero)
+    kind = op.kind.data
+    if kind in ("divu", "modu"):
+        safe = builder.select(by_zero, one, b)
+        result = builder.emit((arith.DivUIOp if kind == "divu" else arith.RemUIOp)(a, safe))
+        return builder.select(by_zero, zero, result)
+    # Dividing by -1 overflows for the least integer, so that division is a negation, which wraps.
+    by_minus_one = builder.compare("eq", b, _constant_like(builder, -1, b, lanes))
+    unsafe = builder.emit(arith.OrIOp(by_zero, by_minus_one))
+    safe = builder.select(unsafe, one, b)
+    remainder = builder.emit(arith.RemSIOp(a, safe))
+    mixed = builder.compare("slt", builder.emit(arith.XOrIOp(remainder, safe)), zero)
+    adjust = builder.emit(arith.AndIOp(mixed, builder.compare("ne", remainder, zero)))
+    if kind == "mods":
+        result = builder.select(adjust, builder.emit(arith.AddiOp(remainder, safe)), remainder)
+        return builder.select(unsafe, zero, result)
+    quotient = builder.emit(arith.DivSIOp(a, safe))
+    quotient = builder.select(adjust, builder.emit(arith.SubiOp(quotient, one)), quotient)
+    quotient = builder.select(by_minus_one, builder.emit(arith.SubiOp(zero, a)), quotient)
+    return builder.select(by_zero, zero, quotient)
+
+
+_SHIFTS: dict[str, type[Operation]] = {
+    "left": arith.ShLIOp,
+    "right_logical": arith.ShRUIOp,
+    "right_arithmetic": arith.ShRSIOp,
+}
+
+
+def _shift(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    assert isinstance(op, tile.ShiftOp)
+    value, count = operands
+    kind, width = op.kind.data, _width(element_type(op.result.type))
+    fits = builder.compare("ult", count, _constant_like(builder, width, count, lanes))
+    most = _constant_like(builder, width - 1, count, lanes)
+    shifted = builder.emit(
+        _SHIFTS[kind].create(operands=[value, builder.select(fits, count, most)], result_types=[value.type])
+    )
+    if kind == "right_arithmetic":
+        return shifted
+    return builder.select(fits, shifted, _constant_like(builder, 0, value, lanes))
+
+
+_TILE_OPS: dict[type[Operation], Lower] = {
+    tile.CmpFOp: _cmpf,
+    tile.CmpIOp: _cmpi,
+    tile.SelectOp: _select,
+    tile.CastOp: _cast,
+    tile.IntDivOp: _int_div,
+    tile.ShiftOp: _shift,
+}
+
+
+def is_elementwise(op: Operation) -> bool:
+    """Whether ``op`` computes each element of its result from the same element of its operands."""
+    return type(op) in _TILE_OPS or (op.dialect_name() in ("arith", "math") and not isinstance(op, arith.ConstantOp))
+
+
+def lower_elementwise(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    """``op`` on ``lanes`` lanes (1: scalars)."""
+    return _TILE_OPS.get(type(op), _same_op)(builder, op, operands, lanes)

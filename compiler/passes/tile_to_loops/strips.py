@@ -1,0 +1,357 @@
+"""Strip ops: blocks that are never stored but computed, a vector at a time, inside the loop that wants them.
+
+A block is evaluated at a ``Point``: its row (all axes but the last), a column and a number of lanes. Elementwise ops,
+loads, splats, iotas, broadcasts, slices and most reshapes are strips; what is not (a wall) has been materialised in
+memory before and is loaded from there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import prod
+
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, VectorType, i1, i64
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import tile, vector_ext
+from ...dialects.tile.types import element_type, shape_of
+from .loop_builder import INDEX, Index, LoopBuilder, vector_of
+from .scalars import cast, is_elementwise, lower_elementwise
+from .views import RefView, address, row_conditions, starts_valid, storage_type
+
+
+@dataclass(frozen=True)
+class Materialised:
+    """A block in flat row-major memory (one byte for an i1)."""
+
+    memory: SSAValue
+    shape: tuple[int, ...]
+    element: Attribute
+
+
+@dataclass(frozen=True)
+class Point:
+    """Where a block is evaluated. ``masked``: the columns may leave the valid range of a load."""
+
+    row: tuple[Index, ...]
+    column: Index
+    lanes: int
+    masked: bool
+
+    def at_row(self, row: tuple[Index, ...]) -> Point:
+        """The same columns of another row."""
+        return replace(self, row=row)
+
+
+@dataclass
+class Bounds:
+    """Which columns of a row can be evaluated without masks: ``[0, limit)`` if all ``conditions`` hold."""
+
+    conditions: list[SSAValue] = field(default_factory=list)
+    limits: list[Index] = field(default_factory=list)
+
+
+Memo = dict[object, SSAValue]
+
+
+def strides_of(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides in elements."""
+    return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+class Strips:
+    """Evaluates blocks of one kernel.
+
+    ``scalars``, ``views`` and ``blocks`` hold what has been lowered: scalar values, references, materialised blocks.
+    """
+
+    def __init__(self, builder: LoopBuilder, lanes: int) -> None:
+        self.builder = builder
+        self.lanes = lanes
+        self.scalars: dict[SSAValue, SSAValue] = {}
+        self.views: dict[SSAValue, RefView] = {}
+        self.blocks: dict[SSAValue, Materialised] = {}
+        self._row_memo: Memo = {}
+
+    # -- what can be a strip
+
+    def is_strip(self, op: Operation) -> bool:
+        """Whether the result of ``op`` can be recomputed wherever it is wanted."""
+        if isinstance(op, arith.ConstantOp):
+            return isinstance(op.value, DenseIntOrFPElementsAttr) and op.value.is_splat()
+        if isinstance(op, tile.ReshapeOp):
+            return self._reshape_keeps_rows(op)
+        if isinstance(op, tile.TransposeOp):
+            return op.axes[-1] == len(op.axes) - 1
+        if isinstance(op, tile.SliceOp):
+            return op.ranges[-1][1] == 1
+        return is_elementwise(op) or isinstance(op, tile.LoadOp | tile.SplatOp | tile.IotaOp | tile.BroadcastOp)
+
+    @staticmethod
+    def _reshape_keeps_rows(op: tile.ReshapeOp) -> bool:
+        """Whether every row of the result lies inside one row of the operand."""
+        return shape_of(op.operand.type)[-1] % shape_of(op.result.type)[-1] == 0
+
+    # -- coordinates
+
+    def _reshape_row(self, op: tile.ReshapeOp, row: tuple[Index, ...]) -> tuple[tuple[Index, ...], Index]:
+        """The operand's row and first column of a row of the result."""
+        source, target = shape_of(op.operand.type), shape_of(op.result.type)
+        linear: Index = 0
+        for index, stride in zip(row, strides_of(target)[:-1], strict=True):
+            linear = self.builder.add(linear, self.builder.mul(index, stride))
+        column = self.builder.rem(linear, source[-1])
+        linear = self.builder.div(linear, source[-1])
+        indices: list[Index] = []
+        for extent in reversed(source[:-1]):
+            indices.append(0 if extent == 1 else self.builder.rem(linear, extent))
+            linear = self.builder.div(linear, extent)
+        return tuple(reversed(indices)), column
+
+    def _operand_row(self, op: Operation, row: tuple[Index, ...]) -> tuple[tuple[Index, ...], Index]:
+        """Row and column shift of the operand of a shape op, for a row of its result."""
+        if isinstance(op, tile.BroadcastOp):
+            source = shape_of(op.operand.type)
+            return tuple(0 if n == 1 else at for n, at in zip(source[:-1], row, strict=True)), 0
+        if isinstance(op, tile.TransposeOp):
+            moved: list[Index] = [0] * len(row)
+            for axis, at in zip(op.axes[:-1], row, strict=True):
+                moved[axis] = at
+            return tuple(moved), 0
+        if isinstance(op, tile.SliceOp):
+            *outer, (start, _) = op.ranges
+            add, mul = self.builder.add, self.builder.mul
+            return tuple(add(first, mul(at, step)) for (first, step), at in zip(outer, row, strict=True)), start
+        assert isinstance(op, tile.ReshapeOp)
+        return self._reshape_row(op, row)
+
+    # -- before a loop over columns
+
+    def prepare(self, value: SSAValue, row: tuple[Index, ...], shift: Index, bounds: Bounds) -> None:
+        """Collects what the loads under ``value`` need of columns, and computes what the columns share."""
+        if value in self.blocks:
+            return
+        op = value.owner
+        assert isinstance(op, Operation)
+        if isinstance(op, tile.LoadOp):
+            self._prepare_load(op, row, shift, bounds)
+        elif isinstance(op, tile.BroadcastOp) and shape_of(op.operand.type)[-1] == 1:
+            source_row, _ = self._operand_row(op, row)
+            if shape_of(op.result.type)[-1] != 1:
+                self._row_memo[(op.operand, source_row)] = self.evaluate(
+                    op.operand, Point(source_row, 0, 1, masked=True), {}
+                )
+            else:
+                self.prepare(op.operand, source_row, shift, bounds)
+        elif isinstance(op, tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp):
+            source_row, offset = self._operand_row(op, row)
+            self.prepare(op.operand, source_row, self.builder.add(shift, offset), bounds)
+        elif is_elementwise(op):
+            for operand in op.operands:
+                if shape_of(operand.type):
+                    self.prepare(operand, row, shift, bounds)
+
+    def _prepare_load(self, op: tile.LoadOp, row: tuple[Index, ...], shift: Index, bounds: Bounds) -> None:
+        self._bound(self.views[op.ref], row, shift, bounds)
+        if op.mask is not None:
+            self.prepare(op.mask, row, shift, bounds)
+
+    def store_bounds(self, view: RefView, row: tuple[Index, ...]) -> Bounds:
+        """The bounds of a store to ``view``."""
+        bounds = Bounds()
+        self._bound(view, row, 0, bounds)
+        return bounds
+
+    def _bound(self, view: RefView, row: tuple[Index, ...], shift: Index, bounds: Bounds) -> None:
+        bounds.conditions += row_conditions(self.builder, view, row)
+        axis = view.axes[-1]
+        if axis.limit is None:
+            return
+        start = self.builder.add(axis.start, shift)
+        if not starts_valid(self.builder, axis, start):
+            bounds.conditions.append(self.builder.compare("sge", self.builder.ssa(start), self.builder.ssa(axis.lower)))
+        bounds.limits.append(self.builder.sub(axis.limit, start))
+
+    # -- evaluation
+
+    def evaluate(self, value: SSAValue, point: Point, memo: Memo) -> SSAValue:
+        """``value`` at ``point``: a vector of ``point.lanes``, or a scalar if that is 1."""
+        shared = self._row_memo.get((value, point.row)) if point.lanes == 1 else None
+        if shared is not None:
+            return shared
+        key = (value, point)
+        if key not in memo:
+            memo[key] = self._evaluate(value, point, memo)
+        return memo[key]
+
+    def clear_row(self) -> None:
+        """Forgets what columns of one row share; called when its loop is done."""
+        self._row_memo = {}
+
+    def _evaluate(self, value: SSAValue, point: Point, memo: Memo) -> SSAValue:
+        if value in self.blocks:
+            return self._from_memory(self.blocks[value], point)
+        op = value.owner
+        assert isinstance(op, Operation)
+        builder, lanes = self.builder, point.lanes
+        if isinstance(op, tile.SplatOp):
+            return builder.splat(self.scalars[op.scalar], lanes)
+        if isinstance(op, arith.ConstantOp):
+            assert isinstance(op.value, DenseIntOrFPElementsAttr)
+            return builder.constant(op.value.get_values()[0], element_type(value.type), lanes)
+        if isinstance(op, tile.IotaOp):
+            return self._iota(op, point)
+        if isinstance(op, tile.LoadOp):
+            return self._load(op, point, memo)
+        if isinstance(op, tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp):
+            return self._reshaped(op, point, memo)
+        operands = [
+            self.evaluate(operand, point, memo) if shape_of(operand.type) else self.scalars[operand]
+            for operand in op.operands
+        ]
+        return lower_elementwise(builder, op, operands, lanes)
+
+    def _reshaped(
+        self, op: tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp, point: Point, memo: Memo
+    ) -> SSAValue:
+        row, offset = self._operand_row(op, point.row)
+        if isinstance(op, tile.BroadcastOp) and shape_of(op.operand.type)[-1] == 1:
+            scalar = self.evaluate(op.operand, Point(row, 0, 1, masked=True), memo)
+            return self.builder.splat(scalar, point.lanes)
+        column = self.builder.add(point.column, offset)
+        return self.evaluate(op.operand, Point(row, column, point.lanes, point.masked), memo)
+
+    def _from_memory(self, block: Materialised, point: Point) -> SSAValue:
+        builder = self.builder
+        index: Index = point.column
+        for at, stride in zip(point.row, strides_of(block.shape)[:-1], strict=True):
+            index = builder.add(index, builder.mul(at, stride))
+        return self._decode(builder.load(block.memory, index, point.lanes), block.element, point.lanes)
+
+    def _decode(self, stored: SSAValue, element: Attribute, lanes: int) -> SSAValue:
+        """A bool from its byte; any other value is stored as it is."""
+        if element != i1:
+            return stored
+        return self.builder.compare("ne", stored, self.builder.constant(0, IntegerType(8), lanes))
+
+    def encode(self, value: SSAValue) -> SSAValue:
+        """The byte of a bool; any other value is stored as it is."""
+        lanes = value.type.get_shape()[0] if isinstance(value.type, VectorType) else 1
+        element = value.type.element_type if isinstance(value.type, VectorType) else value.type
+        return cast(self.builder, value, "extui", IntegerType(8), lanes) if element == i1 else value
+
+    def _iota(self, op: tile.IotaOp, point: Point) -> SSAValue:
+        builder, lanes = self.builder, point.lanes
+        element, axis = element_type(op.result.type), op.axis.value.data
+        minor = axis == len(point.row)
+        scalar = builder.ssa(point.column if minor else point.row[axis])
+        if element != INDEX:
+            scalar = cast(builder, scalar, "index_cast", element, 1)
+        first = builder.splat(scalar, lanes)
+        if not minor or lanes == 1:
+            return first
+        return builder.emit(arith.AddiOp(first, builder.dense(range(lanes), element)))
+
+    # -- loads
+
+    def _load(self, op: tile.LoadOp, point: Point, memo: Memo) -> SSAValue:
+        view = self.views[op.ref]
+        mask = None if op.mask is None else self.evaluate(op.mask, point, memo)
+        axis = view.axes[-1]
+        index = address(self.builder, view, (*point.row, point.column))
+        valid = self.valid_lanes(view, point, [] if mask is None else [mask])
+        if valid is None and (axis.stride == 1 or point.lanes == 1):
+            return self._decode(self.builder.load(view.memory, index, point.lanes), view.element, point.lanes)
+        pad = self._pad(op, view.element)
+        if point.lanes == 1:
+            assert valid is not None
+            return self._load_one(view, index, valid, pad)
+        return self._load_lanes(view, index, axis.stride, valid, pad, point.lanes)
+
+    def valid_lanes(self, view: RefView, point: Point, conditions: Sequence[SSAValue]) -> SSAValue | None:
+        """Which lanes of a point may be accessed: valid, and ``conditions`` hold; None if all may."""
+        conditions = list(conditions)
+        if point.masked:
+            conditions += row_conditions(self.builder, view, point.row)
+            conditions += self._column_conditions(view, point)
+        return self._all_lanes(conditions, point.lanes)
+
+    def _column_conditions(self, view: RefView, point: Point) -> list[SSAValue]:
+        """i1 lanes: which columns of the point lie in the valid range of the view's last axis."""
+        builder, axis, lanes = self.builder, view.axes[-1], point.lanes
+        if axis.limit is None:
+            return []
+        position = builder.add(axis.start, point.column)
+        room = builder.sub(axis.limit, position)
+        conditions = [] if isinstance(room, int) and room >= lanes else [builder.lane_mask(room, lanes)]
+        if not starts_valid(builder, axis, position):
+            before = builder.lane_mask(builder.sub(axis.lower, position), lanes)
+            inverted = builder.emit(arith.XOrIOp(before, builder.constant(1, i1, lanes)))
+            conditions.append(inverted)
+        return conditions
+
+    def _all_lanes(self, conditions: Sequence[SSAValue], lanes: int) -> SSAValue | None:
+        """The conjunction of scalar and lane conditions, as lanes."""
+        scalar = self.builder.both([c for c in conditions if not isinstance(c.type, VectorType)])
+        by_lane = [c for c in conditions if isinstance(c.type, VectorType)]
+        if scalar is not None:
+            by_lane.append(self.builder.splat(scalar, lanes))
+        return self.builder.both(by_lane)
+
+    def _pad(self, op: tile.LoadOp, element: Attribute) -> SSAValue:
+        return self.builder.scalar(0, element) if op.other is None else self.scalars[op.other]
+
+    def _load_one(self, view: RefView, index: Index, valid: SSAValue, pad: SSAValue) -> SSAValue:
+        builder = self.builder
+
+        def inside() -> Sequence[SSAValue]:
+            return [self._decode(builder.load(view.memory, index, 1), view.element, 1)]
+
+        return builder.if_(valid, [view.element], inside, lambda: [pad])[0]
+
+    def _load_lanes(
+        self, view: RefView, index: Index, stride: Index, valid: SSAValue | None, pad: SSAValue, lanes: int
+    ) -> SSAValue:
+        builder, storage = self.builder, storage_type(view.element)
+        lane_pad = builder.splat(self.encode(pad), lanes)
+        if valid is None:
+            valid = builder.constant(1, i1, lanes)
+        if stride == 1:
+            loaded = builder.emit(vector.MaskedLoadOp(view.memory, [builder.ssa(index)], valid, lane_pad))
+        else:
+            loaded = builder.emit(
+                vector_ext.GatherOp(view.memory, self.lane_indices(index, stride, lanes), valid, lane_pad)
+            )
+        assert loaded.type == vector_of(storage, lanes)
+        return self._decode(loaded, view.element, lanes)
+
+    def lane_indices(self, index: Index, stride: Index, lanes: int) -> SSAValue:
+        """Flat i64 indices of consecutive columns ``stride`` elements apart."""
+        builder = self.builder
+        wide = [cast(builder, builder.ssa(n), "index_cast", i64, 1) for n in (index, stride)]
+        steps = builder.emit(arith.MuliOp(builder.splat(wide[1], lanes), builder.dense(range(lanes), i64)))
+        return builder.emit(arith.AddiOp(builder.splat(wide[0], lanes), steps))
+
+    def columns(
+        self, row: tuple[Index, ...], values: Sequence[SSAValue], size: int, width: int, bounds: Bounds | None = None
+    ) -> Index:
+        """How many leading columns, a multiple of ``width``, need no mask to evaluate ``values`` in ``row``."""
+        bounds = bounds or Bounds()
+        for value in values:
+            self.prepare(value, row, 0, bounds)
+        full: Index = size // width * width
+        for limit in bounds.limits:
+            full = self.builder.min(full, limit)
+        if not isinstance(full, int):
+            full = self.builder.max(full, 0)
+            full = self.builder.mul(self.builder.div(full, width), width)
+        else:
+            full = max(full, 0) // width * width
+        valid = self.builder.both(bounds.conditions)
+        if valid is None or full == 0:
+            return full
+        full = self.builder.select(valid, self.builder.ssa(full), self.builder.ssa(0))
+        self.builder.mark_natural(full)
+        return full

@@ -1,0 +1,142 @@
+"""``tile.top_merge``: candidates are compared with the last entry a vector at a time; few get any further.
+
+The entries stay sorted in memory. A candidate that beats the last one moves up past all it beats.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math, memref, scf
+from xdsl.dialects.builtin import AnyFloat, IntegerType, i64
+from xdsl.ir import Block, Region, SSAValue
+
+from ...dialects import tile, vector_ext
+from ...dialects.tile.types import element_type, shape_of
+from .columns import Columns, Strip
+from .loop_builder import INDEX, Index
+from .scalars import cast
+from .strips import Memo, Point, Strips
+from .walls import allocate, write_block
+
+
+class TopMerge:
+    """Lowers one ``tile.top_merge``."""
+
+    def __init__(self, strips: Strips, op: tile.TopMergeOp) -> None:
+        self.strips, self.op, self.builder = strips, op, strips.builder
+        (self.entries,) = shape_of(op.top_values.type)
+        self.values = allocate(strips, (self.entries,), element_type(op.top_values.type))
+        self.indices = allocate(strips, (self.entries,), element_type(op.top_indices.type))
+        self.is_float = isinstance(self.values.element, AnyFloat)
+
+    def lower(self) -> None:
+        strips, op = self.strips, self.op
+        write_block(strips, op.top_values, self.values, (self.entries,))
+        write_block(strips, op.top_indices, self.indices, (self.entries,))
+        (size,) = shape_of(op.values.type)
+        columns = Columns.for_stores(strips, size)
+        candidates = [op.values, op.indices]
+        full = strips.columns((), candidates, size, columns.width)
+        columns.run((), full, 0, size, list(self._entry(self.entries - 1)), self._round)
+        strips.clear_row()
+        strips.blocks[op.merged_values] = self.values
+        strips.blocks[op.merged_indices] = self.indices
+
+    def _entry(self, position: Index) -> tuple[SSAValue, SSAValue]:
+        load = self.builder.load
+        return load(self.values.memory, position, 1), load(self.indices.memory, position, 1)
+
+    def _beats(self, value: SSAValue, index: SSAValue, other: SSAValue, other_index: SSAValue) -> SSAValue:
+        """(value descending, index ascending); false for a NaN."""
+        builder = self.builder
+        if self.is_float:
+            greater = builder.emit(vector_ext.CmpFOp("ogt", value, other))
+            equal = builder.emit(vector_ext.CmpFOp("oeq", value, other))
+        else:
+            greater, equal = builder.compare("sgt", value, other), builder.compare("eq", value, other)
+        earlier = builder.emit(arith.AndIOp(equal, builder.compare("slt", index, other_index)))
+        return builder.emit(arith.OrIOp(greater, earlier))
+
+    def _round(self, vectors: Sequence[Strip], memo: Memo, last: list[SSAValue]) -> Sequence[SSAValue]:
+        """Finds the lanes of a round that beat the last entry, as bits; only then inserts them."""
+        builder, strips = self.builder, self.strips
+        bits: SSAValue | None = None
+        for number, strip in enumerate(vectors):
+            lanes = strip.point.lanes
+            value = strips.evaluate(self.op.values, strip.point, memo)
+            index = strips.evaluate(self.op.indices, strip.point, memo)
+            hit = self._beats(value, index, builder.splat(last[0], lanes), builder.splat(last[1], lanes))
+            if strip.exists is not None:
+                hit = builder.emit(arith.AndIOp(hit, strip.exists))
+            mask = self._to_bits(hit, lanes, number * lanes)
+            bits = mask if bits is None else builder.emit(arith.OrIOp(bits, mask))
+        assert bits is not None
+        found = builder.compare("ne", bits, builder.scalar(0, i64))
+        types = [value.type for value in last]
+        return builder.if_(found, types, lambda: self._insert_all(bits, vectors[0].point), lambda: last)
+
+    def _to_bits(self, mask: SSAValue, lanes: int, shift: int) -> SSAValue:
+        builder = self.builder
+        bits = mask if lanes == 1 else builder.emit(vector_ext.BitmaskOp(mask))
+        wide = bits if lanes == 64 else cast(builder, bits, "extui", i64, 1)
+        return wide if shift == 0 else builder.emit(arith.ShLIOp(wide, builder.scalar(shift, i64)))
+
+    def _insert_all(self, bits: SSAValue, first: Point) -> Sequence[SSAValue]:
+        """Inserts the candidates whose bits are set, lowest first; gives the new last entry."""
+        builder = self.builder
+        before, after = Block(arg_types=[i64]), Block(arg_types=[i64])
+        with builder.at(before):
+            more = builder.compare("ne", before.args[0], builder.scalar(0, i64))
+            builder.insert(scf.ConditionOp(more, before.args[0]))
+        with builder.at(after):
+            left = after.args[0]
+            lane = cast(builder, builder.emit(math.CountTrailingZerosOp(left)), "index_cast", INDEX, 1)
+            point = Point(first.row, builder.add(first.column, lane), 1, first.masked)
+            memo: Memo = {}
+            self._insert(
+                self.strips.evaluate(self.op.values, point, memo), self.strips.evaluate(self.op.indices, point, memo)
+            )
+            lower = builder.emit(arith.SubiOp(left, builder.scalar(1, i64)))
+            builder.insert(scf.YieldOp(builder.emit(arith.AndIOp(left, lower))))
+        builder.insert(scf.WhileOp([bits], [i64], Region(before), Region(after)))
+        return self._entry(self.entries - 1)
+
+    def _insert(self, value: SSAValue, index: SSAValue) -> None:
+        """Moves the entries that the candidate beats one down, from the last on, and puts it in the gap."""
+        builder, last = self.builder, self.entries - 1
+
+        def insert() -> Sequence[SSAValue]:
+            gap = self._move_down(value, index)
+            builder.store(value, self.values.memory, gap)
+            builder.store(index, self.indices.memory, gap)
+            return ()
+
+        builder.if_(self._beats(value, index, *self._entry(last)), [], insert)
+
+    def _move_down(self, value: SSAValue, index: SSAValue) -> SSAValue:
+        builder = self.builder
+        before, after = Block(arg_types=[INDEX]), Block(arg_types=[INDEX])
+        with builder.at(before):
+            gap = before.args[0]
+            above_exists = builder.compare("sgt", gap, builder.ssa(0))
+            beaten = builder.if_(
+                above_exists,
+                [IntegerType(1)],
+                lambda: [self._beats(value, index, *self._entry(builder.sub(gap, 1)))],
+                lambda: [builder.scalar(0, IntegerType(1))],
+            )
+            builder.insert(scf.ConditionOp(beaten[0], gap))
+        with builder.at(after):
+            above = builder.sub(after.args[0], 1)
+            for memory in (self.values.memory, self.indices.memory):
+                moved = builder.load(memory, above, 1)
+                builder.insert(memref.StoreOp.get(moved, memory, [after.args[0]]))
+            builder.insert(scf.YieldOp(builder.ssa(above)))
+        start = builder.ssa(self.entries - 1)
+        return builder.emit(scf.WhileOp([start], [INDEX], Region(before), Region(after)))
+
+
+def lower_top_merge(strips: Strips, op: tile.TopMergeOp) -> None:
+    """Merges candidates into a copy of the entries."""
+    TopMerge(strips, op).lower()

@@ -1,0 +1,236 @@
+"""Walls: blocks that must exist as a whole before anything reads them. They are computed into the frame's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from xdsl.dialects import arith, math, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from ...dialects import tile, vector_ext
+from ...dialects.tile.compute import LANES_MINOR
+from ...dialects.tile.types import element_type, shape_of
+from .columns import UNROLL, Columns, Strip
+from .loop_builder import Index
+from .scalars import cast
+from .strips import Materialised, Memo, Strips, strides_of
+from .views import RefView, address, storage_type
+
+
+def flat_index(strips: Strips, shape: Sequence[int], row: Sequence[Index], column: Index = 0) -> Index:
+    """The row-major element index of a point of a block."""
+    index = column
+    for at, stride in zip(row, strides_of(shape)[:-1], strict=True):
+        index = strips.builder.add(index, strips.builder.mul(at, stride))
+    return index
+
+
+def allocate(strips: Strips, shape: Sequence[int], element: Attribute) -> Materialised:
+    """Room for a block, and to spare what the last round of a loop over its last row may read or write past it."""
+    spare = max(UNROLL * strips.lanes, LANES_MINOR)
+    memory = strips.builder.alloca(storage_type(element), prod(shape) + spare)
+    return Materialised(memory, tuple(shape), element)
+
+
+def write_block(strips: Strips, value: SSAValue, target: Materialised, shape: Sequence[int], origin: Index = 0) -> None:
+    """Evaluates ``value`` into ``target`` from flat index ``origin``, row strides as in ``target.shape``.
+
+    A row's last round may write past the row: ascending order lets the next row overwrite it, and the spare room
+    of ``allocate`` takes what the last one spills. Concatenation relies on the same order.
+    """
+    builder = strips.builder
+    columns = Columns.for_stores(strips, shape[-1])
+
+    def row(at: tuple[Index, ...]) -> None:
+        first = builder.add(origin, flat_index(strips, target.shape, at))
+
+        def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
+            for strip in vectors:
+                if isinstance(strip.point.column, int) and strip.point.column >= shape[-1]:
+                    continue
+                evaluated = strips.encode(strips.evaluate(value, strip.point, memo))
+                builder.store(evaluated, target.memory, builder.add(first, strip.point.column))
+            return ()
+
+        columns.each(at, [value], body)
+
+    builder.nest(list(shape[:-1]), row)
+
+
+def materialise(strips: Strips, value: SSAValue) -> Materialised:
+    """``value`` in memory; computed there if it is not yet."""
+    if value not in strips.blocks:
+        shape = shape_of(value.type)
+        target = allocate(strips, shape, element_type(value.type))
+        write_block(strips, value, target, shape)
+        strips.blocks[value] = target
+    return strips.blocks[value]
+
+
+def lower_constant(strips: Strips, op: arith.ConstantOp) -> None:
+    """A block constant with different elements: stored vector by vector, each a constant."""
+    assert isinstance(op.value, DenseIntOrFPElementsAttr)
+    element, shape = element_type(op.result.type), shape_of(op.result.type)
+    target = allocate(strips, shape, element)
+    values = list(op.value.get_values())
+    for start in range(0, len(values), strips.lanes):
+        part = values[start : start + strips.lanes]
+        part += [0] * (strips.lanes - len(part))
+        strips.builder.store(strips.builder.dense(part, storage_type(element)), target.memory, start)
+    strips.blocks[op.result] = target
+
+
+def lower_concat(strips: Strips, op: tile.ConcatOp) -> None:
+    """Parts side by side, in ascending order of addresses."""
+    axis, shape = op.axis.value.data, shape_of(op.result.type)
+    target = allocate(strips, shape, element_type(op.result.type))
+    stride = strides_of(shape)[axis]
+    builder = strips.builder
+    parts = [materialise(strips, part) for part in op.parts]
+
+    def row(at: tuple[Index, ...]) -> None:
+        column = 0
+        for part in parts:
+            size = part.shape[-1]
+
+            def body(
+                vectors: Sequence[Strip], memo: Memo, _: list[SSAValue], part: Materialised = part, start: int = column
+            ) -> Sequence[SSAValue]:
+                for strip in vectors:
+                    source = flat_index(strips, part.shape, at, strip.point.column)
+                    value = builder.load(part.memory, source, strip.point.lanes)
+                    index = flat_index(strips, shape, at, builder.add(strip.point.column, start))
+                    builder.store(value, target.memory, index)
+                return ()
+
+            columns = Columns.for_stores(strips, size)
+            columns.run(at, size // columns.width * columns.width, 0, size, [], body)
+            column += size
+
+    if axis == len(shape) - 1:
+        builder.nest(list(shape[:-1]), row)
+    else:
+        origin = 0
+        for value, part in zip(op.parts, parts, strict=True):
+            write_block(strips, value, target, part.shape, origin)
+            origin += part.shape[axis] * stride
+    strips.blocks[op.result] = target
+
+
+def lower_gathered(strips: Strips, op: tile.TransposeOp | tile.SliceOp) -> None:
+    """A transpose or slice whose rows are not consecutive in the operand: read from memory with a stride."""
+    source = materialise(strips, op.operand)
+    shape, strides = shape_of(op.result.type), strides_of(source.shape)
+    if isinstance(op, tile.TransposeOp):
+        origin, steps = 0, [strides[axis] for axis in op.axes]
+    else:
+        origin = sum(start * stride for (start, _), stride in zip(op.ranges, strides, strict=True))
+        steps = [step * stride for (_, step), stride in zip(op.ranges, strides, strict=True)]
+    target = allocate(strips, shape, element_type(op.result.type))
+    builder = strips.builder
+
+    def element(at: tuple[Index, ...]) -> None:
+        index: Index = origin
+        for position, step in zip(at, steps, strict=True):
+            index = builder.add(index, builder.mul(position, step))
+        builder.store(builder.load(source.memory, index, 1), target.memory, flat_index(strips, shape, at[:-1], at[-1]))
+
+    builder.nest(list(shape), element)
+    strips.blocks[op.result] = target
+
+
+def lower_reshape(strips: Strips, op: tile.ReshapeOp) -> None:
+    """A reshape that regroups rows: the operand's memory seen under another shape."""
+    source = materialise(strips, op.operand)
+    strips.blocks[op.result] = Materialised(source.memory, shape_of(op.result.type), source.element)
+
+
+def lower_store(strips: Strips, op: tile.StoreOp) -> None:
+    """Evaluates a block into a reference, dropping what is masked off or invalid."""
+    view = strips.views[op.ref]
+    shape = shape_of(op.value.type)
+    columns = Columns.for_stores(strips, shape[-1])
+    values = [op.value] if op.mask is None else [op.value, op.mask]
+
+    def row(at: tuple[Index, ...]) -> None:
+        full = strips.columns(at, values, columns.size, columns.width, strips.store_bounds(view, at))
+
+        def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
+            for strip in vectors:
+                mask = None if op.mask is None else strips.evaluate(op.mask, strip.point, memo)
+                value = strips.encode(strips.evaluate(op.value, strip.point, memo))
+                _store(strips, view, value, strip, mask)
+            return ()
+
+        columns.run(at, full, 0, columns.size, [], body)
+        strips.clear_row()
+
+    strips.builder.nest(list(shape[:-1]), row)
+
+
+def _store(strips: Strips, view: RefView, value: SSAValue, strip: Strip, mask: SSAValue | None) -> None:
+    builder, point = strips.builder, strip.point
+    index = address(builder, view, (*point.row, point.column))
+    valid = strips.valid_lanes(view, point, [c for c in (strip.exists, mask) if c is not None])
+    stride = view.axes[-1].stride
+    if point.lanes == 1:
+        if valid is None:
+            builder.store(value, view.memory, index)
+            return
+
+        def inside() -> Sequence[SSAValue]:
+            builder.store(value, view.memory, index)
+            return ()
+
+        builder.if_(valid, [], inside)
+    elif stride == 1 and valid is None:
+        builder.store(value, view.memory, index)
+    elif stride == 1:
+        builder.insert(vector.MaskedStoreOp.build(operands=[view.memory, [builder.ssa(index)], valid, value]))
+    else:
+        lanes = strips.lane_indices(index, stride, point.lanes)
+        all_lanes = builder.lane_mask(point.lanes, point.lanes) if valid is None else valid
+        builder.insert(vector_ext.ScatterOp(value, view.memory, lanes, all_lanes))
+
+
+def lower_dot(strips: Strips, op: tile.DotOp) -> None:
+    """Row by row, a vector of columns at a time: one chain over k that starts at ``acc``."""
+    builder = strips.builder
+    a, b = materialise(strips, op.a), materialise(strips, op.b)
+    (m, k), n = a.shape, b.shape[1]
+    element = element_type(op.acc.type)
+    target = allocate(strips, (m, n), element)
+
+    def widen(value: SSAValue, lanes: int) -> SSAValue:
+        return value if a.element == element else cast(builder, value, "extf", element, lanes)
+
+    def step(strip: Strip, row: tuple[Index, ...], at: Index, acc: SSAValue) -> SSAValue:
+        lanes = strip.point.lanes
+        left = builder.splat(widen(builder.load(a.memory, flat_index(strips, a.shape, row, at), 1), 1), lanes)
+        right = widen(builder.load(b.memory, flat_index(strips, b.shape, (at,), strip.point.column), lanes), lanes)
+        if op.fused.value.data:
+            return builder.emit(_fma(left, right, acc, op))
+        return builder.emit(arith.AddfOp(builder.emit(arith.MulfOp(left, right, op.fastmath)), acc, op.fastmath))
+
+    def row(at: tuple[Index, ...]) -> None:
+        columns = Columns.for_stores(strips, n)
+
+        def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
+            start = [strips.evaluate(op.acc, strip.point, memo) for strip in vectors]
+            done = builder.loop(
+                0, k, 1, start, lambda i, accs: [step(s, at, i, acc) for s, acc in zip(vectors, accs, strict=True)]
+            )
+            for strip, value in zip(vectors, done, strict=True):
+                builder.store(value, target.memory, flat_index(strips, (m, n), at, strip.point.column))
+            return ()
+
+        columns.each(at, [op.acc], body)
+
+    builder.nest([m], row)
+    strips.blocks[op.result] = target
+
+
+def _fma(a: SSAValue, b: SSAValue, c: SSAValue, op: tile.DotOp) -> Operation:
+    return math.FmaOp(a, b, c, op.fastmath)

@@ -1,0 +1,155 @@
+"""Structured control flow and kernels for the tile builder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from xdsl.builder import Builder
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region
+from xdsl.rewriter import InsertPoint
+
+from ..dialects import tile
+from ..dialects.tile.types import RefType
+from .builder import TileBuilder
+from .value import Value
+
+Values = Sequence[Value]
+
+
+class ControlBuilder(TileBuilder):
+    """A tile builder with loops and branches; their bodies are Python functions called once."""
+
+    @contextmanager
+    def at(self, block: Block) -> Iterator[None]:
+        """Builds at the end of ``block`` inside the ``with``."""
+        self._builders.append(Builder(InsertPoint.at_end(block)))
+        try:
+            yield
+        finally:
+            self._builders.pop()
+
+    def _region(self, types: Sequence[Attribute], body: Callable[[list[Value]], None]) -> Region:
+        block = Block(arg_types=types)
+        with self.at(block):
+            body([Value(self, arg) for arg in block.args])
+        return Region(block)
+
+    def _results(self, op: scf.ForOp | scf.WhileOp | scf.IfOp) -> list[Value]:
+        self.insert(op)
+        return [Value(self, result) for result in op.results]
+
+    def for_loop(
+        self,
+        lower: Value | int,
+        upper: Value | int,
+        carried: Values,
+        body: Callable[..., Values | None],
+        step: Value | int = 1,
+    ) -> list[Value]:
+        """``body(i, *carried)`` returns the next carried values; the result is what the last round returned."""
+        index = IndexType()
+        first, last, stride = (self.value(bound, index).ssa for bound in (lower, upper, step))
+
+        def build(arguments: list[Value]) -> None:
+            self.insert(scf.YieldOp(*[value.ssa for value in body(*arguments) or ()]))
+
+        region = self._region([index, *[value.type for value in carried]], build)
+        return self._results(scf.ForOp(first, last, stride, [value.ssa for value in carried], region))
+
+    def while_loop(
+        self,
+        carried: Values,
+        condition: Callable[..., Value],
+        body: Callable[..., Values],
+    ) -> list[Value]:
+        """``while condition(*carried): carried = body(*carried)``."""
+        types = [value.type for value in carried]
+
+        def before(arguments: list[Value]) -> None:
+            self.insert(scf.ConditionOp(condition(*arguments).ssa, *[value.ssa for value in arguments]))
+
+        def after(arguments: list[Value]) -> None:
+            self.insert(scf.YieldOp(*[value.ssa for value in body(*arguments)]))
+
+        regions = self._region(types, before), self._region(types, after)
+        return self._results(scf.WhileOp([value.ssa for value in carried], types, *regions))
+
+    def if_(
+        self,
+        condition: Value,
+        then: Callable[[], Values | None],
+        otherwise: Callable[[], Values | None] | None = None,
+    ) -> list[Value]:
+        """The values of the branch taken; both branches give the same types."""
+        yielded: list[Value] = []
+
+        def branch(function: Callable[[], Values | None]) -> Region:
+            def build(_: list[Value]) -> None:
+                yielded[:] = function() or ()
+                self.insert(scf.YieldOp(*[value.ssa for value in yielded]))
+
+            return self._region([], build)
+
+        then_region = branch(then)
+        types = [value.type for value in yielded]
+        else_region = branch(otherwise or (lambda: ()))
+        return self._results(scf.IfOp(condition.ssa, types, then_region, else_region))
+
+
+class KernelBuilder(ControlBuilder):
+    """Builds the body of one kernel; ``arguments``, ``program_ids`` and ``grid_sizes`` are its values."""
+
+    def __init__(self, kernel: tile.KernelOp) -> None:
+        super().__init__(kernel.body.block)
+        self.arguments = [Value(self, arg) for arg in kernel.arguments]
+        self.program_ids = [Value(self, arg) for arg in kernel.program_ids]
+        self.grid_sizes = [Value(self, arg) for arg in kernel.grid_sizes]
+
+
+class EntryBuilder(ControlBuilder):
+    """Builds the entry function of a graph and the kernels that it launches."""
+
+    def __init__(self, module: ModuleOp, entry: FuncOp) -> None:
+        super().__init__(entry.body.block)
+        self.module = module
+        self._names: set[str] = set()
+
+    def buffer(self, shape: Sequence[str], element: Attribute) -> Value:
+        """Memory between kernels; ``shape`` holds symbolic dims or numbers as text."""
+        extents = [int(text) if text.isdecimal() else tile.DYNAMIC for text in shape]
+        return self._emit(tile.BufferOp(shape, RefType(extents, element)))
+
+    def set_dim(self, symbol: str, value: Value) -> None:
+        """Gives the symbolic dim ``symbol`` its value (index) from data."""
+        self.insert(tile.SetDimOp(symbol, value.ssa))
+
+    def launch(
+        self,
+        name: str,
+        arguments: Values,
+        grid: Values,
+        body: Callable[[KernelBuilder], None],
+        *,
+        axes: Sequence[str] | None = None,
+    ) -> None:
+        """Builds a kernel with ``body`` and launches it over ``grid``; axes are parallel unless said otherwise."""
+        unique, count = name, 1
+        while unique in self._names:
+            count += 1
+            unique = f"{name}_{count}"
+        self._names.add(unique)
+        kernel = tile.KernelOp(unique, [value.type for value in arguments], axes or [tile.PARALLEL] * len(grid))
+        builder = KernelBuilder(kernel)
+        builder.fastmath = self.fastmath
+        body(builder)
+        builder.insert(tile.ReturnOp())
+        self.module.body.block.add_op(kernel)
+        self.insert(tile.LaunchOp(unique, [size.ssa for size in grid], [value.ssa for value in arguments]))
+
+    def finish(self) -> None:
+        """Ends the entry function."""
+        self.insert(ReturnOp())

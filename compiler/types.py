@@ -1,0 +1,88 @@
+"""The type of a tensor in a graph: element type, shape with named sizes, device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from .device import DeviceRef
+from .dims import Dim, DimLike, StaticDim
+from .dtypes import DType
+from .errors import GraphError, GraphTypeError
+
+LARGEST_SIZE = (1 << 63) - 1
+
+
+@dataclass(frozen=True, init=False)
+class TensorType:
+    """A tensor's element type, shape and device.
+
+    Args:
+        dtype: the element type.
+        shape: one entry per axis: an int, the name of a symbol, or a `Dim`. ``()`` is a scalar.
+        device: where the elements live; the host by default.
+
+    Raises:
+        GraphError: a size is negative or beyond 64 bits, or a symbol's name is not legal.
+        GraphTypeError: an argument of the wrong Python type.
+
+    >>> TensorType(DType.float32, ["batch", 8])
+    TensorType(float32, [batch, 8], cpu)
+    """
+
+    dtype: DType
+    shape: tuple[Dim, ...]
+    device: DeviceRef
+
+    def __init__(self, dtype: DType, shape: Iterable[DimLike], device: DeviceRef | None = None) -> None:
+        device = DeviceRef.CPU() if device is None else device
+        if not isinstance(dtype, DType):
+            raise GraphTypeError(f"dtype of a TensorType must be a DType such as DType.float32, not {dtype!r}")
+        if not isinstance(device, DeviceRef):
+            raise GraphTypeError(f"device of a TensorType must be a DeviceRef, not {device!r}; write DeviceRef.CPU()")
+        object.__setattr__(self, "dtype", dtype)
+        object.__setattr__(self, "shape", as_shape(shape))
+        object.__setattr__(self, "device", device)
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def num_elements(self) -> Dim:
+        """The product of all sizes: 1 for a scalar."""
+        return reduce(Dim.__mul__, self.shape, Dim(1))
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The names of all symbols in the shape, sorted."""
+        return tuple(sorted({name for dim in self.shape for name in dim.symbols}))
+
+    @property
+    def is_static(self) -> bool:
+        """Whether every size is known."""
+        return all(isinstance(dim, StaticDim) for dim in self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype} {shape_text(self.shape)} on {self.device}"
+
+    def __repr__(self) -> str:
+        return f"TensorType({self.dtype}, {shape_text(self.shape)}, {self.device})"
+
+
+def as_shape(shape: Iterable[DimLike]) -> tuple[Dim, ...]:
+    """A shape given as ints, names and dims, as dims. Raises what `TensorType` raises."""
+    if isinstance(shape, str) or not isinstance(shape, Iterable):
+        raise GraphTypeError(f"a shape must be a sequence of ints, names and dims, not {shape!r}; write [{shape!r}]")
+    dims = tuple(Dim(size) for size in shape)
+    for axis, dim in enumerate(dims):
+        if isinstance(dim, StaticDim) and not 0 <= dim.dim <= LARGEST_SIZE:
+            raise GraphError(f"size {dim} of axis {axis} must be between 0 and 2**63 - 1")
+    return dims
+
+
+def shape_text(shape: Sequence[Dim]) -> str:
+    """``[batch, 2*seq + 1, 8]``, as messages show a shape."""
+    return f"[{', '.join(str(dim) for dim in shape)}]"

@@ -1,0 +1,114 @@
+"""What ops of a graph take and give: tensor values, and weights by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, NoReturn
+
+from .device import DeviceRef
+from .dims import Dim, DimLike
+from .dtypes import DType
+from .errors import GraphError, GraphTypeError
+from .types import TensorType, shape_text
+
+if TYPE_CHECKING:
+    from xdsl.ir import SSAValue
+
+    from .graph import Graph
+
+
+class TensorValue:
+    """A tensor that a graph computes when it runs. Ops make them; they have a type now and elements later.
+
+    Attributes:
+        graph: the graph it belongs to.
+        type: element type, shape and device.
+        ssa: the value in the graph's IR.
+    """
+
+    __slots__ = ("graph", "ssa", "type")
+
+    # numpy must leave `array + value` to the value
+    __array_ufunc__ = None
+
+    def __init__(self, graph: Graph, ssa: SSAValue, tensor_type: TensorType) -> None:
+        self.graph = graph
+        self.ssa = ssa
+        self.type = tensor_type
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The size of each axis."""
+        return self.type.shape
+
+    @property
+    def rank(self) -> int:
+        """The number of axes."""
+        return self.type.rank
+
+    @property
+    def device(self) -> DeviceRef:
+        """Where the elements will live."""
+        return self.type.device
+
+    def __bool__(self) -> NoReturn:
+        raise GraphTypeError(
+            f"{self!r} has no elements while the graph is built, so it is neither true nor false; "
+            "choose between values with ops.where, between computations with ops.cond"
+        )
+
+    def __repr__(self) -> str:
+        return f"TensorValue(dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"
+
+
+class Weight:
+    """A tensor that is given when the graph is loaded, by its name: ``session.load(graph, weights_registry={...})``.
+
+    Args:
+        name: the name in the registry, such as ``"layers.0.norm.weight"``.
+        dtype: the element type; the array must have exactly this one.
+        shape: ints only: weights have one size.
+        device: where it lives; the host by default.
+
+    Raises:
+        GraphError: the name is empty or a size is symbolic.
+        GraphTypeError: an argument of the wrong Python type.
+    """
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, name: str, dtype: DType, shape: Iterable[DimLike], device: DeviceRef | None = None) -> None:
+        if not isinstance(name, str):
+            raise GraphTypeError(f"the name of a Weight must be a str, not {name!r}")
+        if not name:
+            raise GraphError("the name of a Weight must not be empty")
+        self.name = name
+        self.type = TensorType(dtype, shape, device)
+        if not self.type.is_static:
+            raise GraphError(
+                f"the shape of Weight {name!r} must be numbers, not {shape_text(self.type.shape)}; "
+                "a tensor whose size varies is an input of the graph"
+            )
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The size of each axis."""
+        return self.type.shape
+
+    @property
+    def device(self) -> DeviceRef:
+        """Where it lives."""
+        return self.type.device
+
+    def __repr__(self) -> str:
+        return f"Weight({self.name!r}, dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"

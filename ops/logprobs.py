@@ -1,0 +1,362 @@
+"""``compute_log_probabilities_ragged``: log-softmax of chosen rows of ragged logits, with their top tokens.
+
+A batch of B sequences. Sequence b owns the rows ``logit_row_offsets[b]`` to ``logit_row_offsets[b + 1]`` of the logits,
+likewise its tokens, and asks for the rows ``lp_output_offsets[b]`` to ``lp_output_offsets[b + 1]`` of the output. These
+are its last logits rows, in order; the last one scores the sampled token, each one before it scores the prompt token
+that follows. An output row has ``2**levels`` slots: the ``2**levels - 1`` most probable tokens, sorted by (logit
+descending, token ascending), unused slots (vocab, -inf); the last slot is the scored token.
+
+Four kernels: ``validate`` checks every offset and token before anything is sized by them; ``rows`` finds the logits
+row and the token of each output row; ``chunks`` reads the logits, once, and leaves maximum, sum of exponentials and
+top tokens of each 16384 of them; ``merge`` joins the chunks of a row in ascending order.
+
+The value is ``(x - M) - log(S)``, M the maximum of the row, S the sum of ``exp(x - M)``. A row that holds NaN or
++inf, or nothing but -inf, is NaN, as IEEE arithmetic has it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType, TensorType, f32, i32, i64
+from xdsl.dialects.utils.fast_math import FastMathFlag
+
+from halfulp.compiler.dims import ceil_div
+from halfulp.compiler.dtypes import DType
+from halfulp.compiler.kernel_call import KernelCall
+from halfulp.compiler.registry import KernelDef, OperandSpec, OutputSpec, ParameterSpec, register_kernel
+from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
+
+NAME = "compute_log_probabilities_ragged"
+OFFSETS = ("logit_row_offsets", "token_row_offsets", "lp_output_offsets", "host_lp_output_offsets")
+MAX_LEVELS = 10
+
+CHUNK = 16384
+"""Logits per program: enough to hide the cost of a program, few enough to stay in a core's second cache."""
+MAX_VOCAB = 2**31 - 1 - CHUNK
+"""Token ids compare as signed 32-bit integers, those of the padding of the last chunk included."""
+TOKENS_PER_BLOCK = 256
+NEGATIVE_INFINITY = -math.inf
+
+
+def _unsigned(k: KernelBuilder, ref: Value, *indices: Value | int) -> Value:
+    """An element of a u32 reference as an index."""
+    return k.cast(k.read(ref, *indices), IndexType(), unsigned_source=True)
+
+
+# -- validate
+
+
+def validate(k: KernelBuilder) -> None:
+    """Program b checks sequence b; the lengths of all operands come first."""
+    (sequence,) = k.program_ids
+    operands = dict(zip((spec.name for spec in LOG_PROBABILITIES.operands), k.arguments, strict=True))
+    batch = k.dim(operands["sampled_tokens"], 0)
+    _check_lengths(k, operands, batch)
+    absent = sequence >= batch  # an empty batch has one program
+    logits_rows, token_count = k.dim(operands["logits"], 0), k.dim(operands["tokens"], 0)
+    rows = _check_offsets(k, operands, "logit_row_offsets", (sequence, absent), (logits_rows, "rows of logits"))
+    tokens = _check_offsets(k, operands, "token_row_offsets", (sequence, absent), (token_count, "tokens"))
+    outputs = _check_offsets(k, operands, "lp_output_offsets", (sequence, absent), (logits_rows, "rows of logits"))
+    _check_host_copy(k, operands, sequence)
+    _check_counts(k, sequence, absent, rows, tokens, outputs)
+    _check_sampled_token(k, operands, sequence, absent)
+    end = k.select(sequence >= batch - 1, token_count, tokens[1])  # the last program also takes tokens of no sequence
+    _check_prompt_tokens(k, operands, tokens[0], end)
+
+
+def _check_lengths(k: KernelBuilder, operands: dict[str, Value], batch: Value) -> None:
+    vocab = k.dim(operands["logits"], 1)
+    k.check(vocab <= MAX_VOCAB, f"the vocabulary may have at most {MAX_VOCAB} tokens, not {{}}", vocab)
+    for name in OFFSETS:
+        length = k.dim(operands[name], 0)
+        k.check(
+            length == batch + 1,
+            f"{name} must have one element more than sampled_tokens, which has {{}}; it has {{}}",
+            batch,
+            length,
+        )
+
+
+def _check_offsets(
+    k: KernelBuilder,
+    operands: dict[str, Value],
+    name: str,
+    program: tuple[Value, Value],
+    limit: tuple[Value, str],
+) -> tuple[Value, Value]:
+    """Checks one step of an offsets operand; returns where the sequence starts and ends."""
+    sequence, absent = program
+    start, end = (_unsigned(k, operands[name], sequence + i) for i in (0, 1))
+    k.check((sequence != 0) | (start == 0), f"{name} must start at 0, not at {{}}", start)
+    k.check(
+        absent | (start <= end),
+        f"{name} must not descend, but goes from {{}} to {{}} in sequence {{}}",
+        start,
+        end,
+        sequence,
+    )
+    k.check(
+        absent | (end <= limit[0]),
+        f"{name} ends sequence {{}} at {{}}, but there are only {{}} {limit[1]}",
+        sequence,
+        end,
+        limit[0],
+    )
+    return start, end
+
+
+def _check_host_copy(k: KernelBuilder, operands: dict[str, Value], sequence: Value) -> None:
+    for step in (0, 1):
+        on_device = _unsigned(k, operands["lp_output_offsets"], sequence + step)
+        on_host = _unsigned(k, operands["host_lp_output_offsets"], sequence + step)
+        k.check(
+            on_device == on_host,
+            "host_lp_output_offsets must equal lp_output_offsets, but element {} is {} and not {}",
+            sequence + step,
+            on_host,
+            on_device,
+        )
+
+
+def _check_counts(
+    k: KernelBuilder,
+    sequence: Value,
+    absent: Value,
+    rows: tuple[Value, Value],
+    tokens: tuple[Value, Value],
+    outputs: tuple[Value, Value],
+) -> None:
+    """Each output row needs a row of logits, and each but the last a prompt token."""
+    count, row_count, token_count = (end - start for start, end in (outputs, rows, tokens))
+    k.check(
+        absent | (count <= row_count),
+        "sequence {} asks for {} rows of log-probabilities, but it has {} rows of logits",
+        sequence,
+        count,
+        row_count,
+    )
+    k.check(
+        absent | (count <= token_count + 1),
+        "sequence {} asks for {} rows of log-probabilities, but only {} tokens precede the sampled one",
+        sequence,
+        count,
+        token_count,
+    )
+
+
+def _check_sampled_token(k: KernelBuilder, operands: dict[str, Value], sequence: Value, absent: Value) -> None:
+    token = _unsigned(k, operands["sampled_tokens"], sequence)
+    vocab = k.dim(operands["logits"], 1)
+    k.check(
+        absent | (token < vocab),
+        "sampled_tokens[{}] is {}, but the vocabulary has {} tokens",
+        sequence,
+        token,
+        vocab,
+    )
+
+
+def _check_prompt_tokens(k: KernelBuilder, operands: dict[str, Value], start: Value, end: Value) -> None:
+    tokens, vocab = operands["tokens"], k.dim(operands["logits"], 1)
+    count = k.dim(tokens, 0)
+    end = k.binary("mins", end, count)
+
+    def scan(first: Value, found: Value) -> list[Value]:
+        block = k.load(k.window(tokens, [first], [TOKENS_PER_BLOCK], indexing="element"), other=0)
+        token = k.cast(block, i64, unsigned_source=True)
+        position = k.iota([TOKENS_PER_BLOCK], i64) + k.cast(first, i64)
+        wrong = (token >= k.cast(vocab, i64)) & (position < k.cast(end, i64))
+        return [k.binary("mins", found, k.reduce("mins", k.select(wrong, position, k.cast(count, i64))))]
+
+    (found,) = k.for_loop(start, end, [k.cast(count, i64)], scan, step=TOKENS_PER_BLOCK)
+    position = k.cast(found, IndexType())
+    k.check(
+        position >= count,
+        "tokens[{}] is {}, but the vocabulary has {} tokens",
+        position,
+        _unsigned(k, tokens, position),
+        vocab,
+    )
+
+
+# -- rows
+
+
+def find_rows(k: KernelBuilder) -> None:
+    """Program r finds what output row r scores: its row of logits and its token."""
+    tokens, sampled_tokens, logit_offsets, token_offsets, output_offsets, logits_rows, scored_tokens = k.arguments
+    (row,) = k.program_ids
+    sequence = _sequence_of(k, output_offsets, row, k.dim(sampled_tokens, 0))
+    before_last = _unsigned(k, output_offsets, sequence + 1) - row - 1
+    k.write(k.cast(_unsigned(k, logit_offsets, sequence + 1) - 1 - before_last, i32), logits_rows, row)
+    prompt_token = k.read(tokens, _unsigned(k, token_offsets, sequence + 1) - before_last)
+    token = k.select(before_last == 0, k.read(sampled_tokens, sequence), prompt_token)
+    k.write(token, scored_tokens, row)
+
+
+def _sequence_of(k: KernelBuilder, output_offsets: Value, row: Value, batch: Value) -> Value:
+    """The first sequence that ends after ``row``, by bisection."""
+
+    def halve(low: Value, high: Value) -> list[Value]:
+        middle = (low + high) // 2
+        ends_after = _unsigned(k, output_offsets, middle + 1) > row
+        return [k.select(ends_after, low, middle + 1), k.select(ends_after, middle, high)]
+
+    return k.while_loop([k.index(0), batch], lambda low, high: low < high, halve)[0]
+
+
+# -- chunks
+
+
+def _or_zero(k: KernelBuilder, maximum: Value) -> Value:
+    """What to subtract: the maximum, but 0 where there is nothing but -inf, since -inf - -inf is NaN."""
+    return k.select(maximum == NEGATIVE_INFINITY, 0.0, maximum)
+
+
+def summarise_chunk(k: KernelBuilder, top: int) -> None:
+    """Program (r, c): maximum, sum of exponentials and ``top`` best tokens of chunk c of output row r."""
+    logits, logits_rows, maxima, sums, *best = k.arguments
+    row, chunk = k.program_ids
+    window = k.window(logits, [_unsigned(k, logits_rows, row), chunk], [1, CHUNK], squeezed=[0])
+    block = k.load(window, other=NEGATIVE_INFINITY)
+    # The sign of a zero maximum shows nowhere: exp(-0 - 0) = exp(0 - -0) = 1, and `merge` never returns -0.
+    with k.changed_fastmath(add=[FastMathFlag.NO_SIGNED_ZEROS]):
+        maximum = k.reduce("maximum", block)
+    k.write(maximum, maxima, row, chunk)
+    k.write(k.reduce("add", k.exp(block - _or_zero(k, maximum))), sums, row, chunk)
+    if not top:
+        return
+    empty = _empty_slots(k, top, k.dim(logits, 1))
+    tokens = k.iota([CHUNK], i32) + k.cast(chunk * CHUNK, i32)
+    # true for a maximum of NaN, too: then the numbers in the chunk still compete
+    found = k.if_(maximum != NEGATIVE_INFINITY, lambda: k.top_merge(empty[0], empty[1], block, tokens), lambda: empty)
+    for values, ref in zip(found, best, strict=True):
+        k.store(values, k.window(ref, [row, chunk, 0], [1, 1, top], squeezed=[0, 1]))
+
+
+def _empty_slots(k: KernelBuilder, top: int, vocab: Value) -> tuple[Value, Value]:
+    return k.constant(NEGATIVE_INFINITY, TensorType(f32, [top])), k.splat(k.cast(vocab, i32), [top])
+
+
+# -- merge
+
+
+def merge_chunks(k: KernelBuilder, top: int) -> None:
+    """Program r: joins the chunks of output row r and writes its slots."""
+    logits, logits_rows, scored_tokens, maxima, sums, *rest = k.arguments
+    best, (values_out, tokens_out) = rest[:-2], rest[-2:]
+    (row,) = k.program_ids
+    maximum, log_sum = _row_normaliser(k, maxima, sums, row)
+
+    def log_probability(logit: Value) -> Value:
+        return ((logit - maximum) - log_sum) + 0.0  # + 0 turns the -0 of a sure token into 0
+
+    token = k.read(scored_tokens, row)
+    logit = k.read(logits, _unsigned(k, logits_rows, row), k.cast(token, IndexType(), unsigned_source=True))
+    k.write(log_probability(logit), values_out, row, top)
+    k.write(token, tokens_out, row, top)
+    if not top:
+        return
+    empty = _empty_slots(k, top, k.dim(logits, 1))
+
+    def merge(chunk: Value, *slots: Value) -> tuple[Value, Value]:
+        candidates = [k.load(k.window(ref, [row, chunk, 0], [1, 1, top], squeezed=[0, 1])) for ref in best]
+        return k.top_merge(*slots, *candidates)
+
+    values, tokens = k.for_loop(0, k.dim(maxima, 1), empty, merge)
+    unused = values == NEGATIVE_INFINITY
+    shown = k.select(unused, NEGATIVE_INFINITY, log_probability(values))
+    for slots, ref in ((shown, values_out), (k.select(unused, empty[1], tokens), tokens_out)):
+        k.store(slots, k.window(ref, [row, 0], [1, top], indexing="element", squeezed=[0]))
+
+
+def _row_normaliser(k: KernelBuilder, maxima: Value, sums: Value, row: Value) -> tuple[Value, Value]:
+    """Maximum of the row and log of its sum of exponentials, chunks in ascending order."""
+    chunks = k.dim(maxima, 1)
+    (maximum,) = k.for_loop(
+        0,
+        chunks,
+        [k.constant(NEGATIVE_INFINITY, f32)],
+        lambda chunk, so_far: [k.binary("maximum", so_far, k.read(maxima, row, chunk))],
+    )
+    shift = _or_zero(k, maximum)
+
+    def add(chunk: Value, so_far: Value) -> list[Value]:
+        return [so_far + k.read(sums, row, chunk) * k.exp(k.read(maxima, row, chunk) - shift)]
+
+    (total,) = k.for_loop(0, chunks, [k.constant(0.0, f32)], add)
+    return maximum, k.log(total)
+
+
+# -- the recipe
+
+
+def emit_row_count(entry: EntryBuilder, call: KernelCall, operands: Sequence[Value]) -> dict[str, Value]:
+    """Launches the checks and reads the number of output rows: the last host offset, 0 if there is none."""
+    batch = entry.dim(operands[2], 0)
+    entry.launch(f"{NAME}_validate", operands, [entry.binary("maxs", batch, 1)], validate)
+    offsets = operands[-1]
+    last = entry.read(offsets, entry.dim(offsets, 0) - 1)
+    return {"rows": entry.cast(last, IndexType(), unsigned_source=True)}
+
+
+def emit_rows(entry: EntryBuilder, call: KernelCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    """Launches the kernels that fill the results."""
+    # NaN and infinity have a meaning here, whatever flags the user chose
+    with entry.changed_fastmath(drop=[FastMathFlag.NO_NANS, FastMathFlag.NO_INFS]):
+        _emit_kernels(entry, call, operands, results)
+
+
+def _emit_kernels(entry: EntryBuilder, call: KernelCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    logits, tokens, sampled_tokens, *offsets = operands[:6]
+    levels = call.parameters["levels"]
+    assert isinstance(levels, int)
+    top = 2**levels - 1
+    row_dim, chunk_dim = str(call.computed["rows"][0]), str(ceil_div(call.dims["vocab"], CHUNK))
+    rows = entry.dim(results[0], 0)
+    found = [entry.buffer([row_dim], i32) for _ in range(2)]
+    entry.launch(f"{NAME}_rows", [tokens, sampled_tokens, *offsets, *found], [rows], find_rows)
+    summary = [entry.buffer([row_dim, chunk_dim], f32) for _ in range(2)]
+    if top:
+        summary += [entry.buffer([row_dim, chunk_dim, str(top)], element) for element in (f32, i32)]
+    entry.launch(
+        f"{NAME}_chunks",
+        [logits, found[0], *summary],
+        [rows, entry.dim(summary[0], 1)],
+        lambda k: summarise_chunk(k, top),
+    )
+    entry.launch(f"{NAME}_merge", [logits, *found, *summary, *results], [rows], lambda k: merge_chunks(k, top))
+
+
+LOG_PROBABILITIES = register_kernel(
+    KernelDef(
+        NAME,
+        operands=(
+            OperandSpec("logits", DType.float32, ("logits_rows", "vocab")),
+            OperandSpec("tokens", DType.uint32, ("tokens",)),
+            OperandSpec("sampled_tokens", DType.uint32, ("batch",)),
+            OperandSpec("logit_row_offsets", DType.uint32, ("batch_plus_1",)),
+            OperandSpec("token_row_offsets", DType.uint32, ("batch_plus_1",)),
+            OperandSpec("lp_output_offsets", DType.uint32, ("batch_plus_1",)),
+            OperandSpec("host_lp_output_offsets", DType.uint32, ("batch_plus_1",), host=True),
+        ),
+        outputs=(
+            OutputSpec("log_probabilities", DType.float32, ("rows", "slots")),
+            OutputSpec("slot_tokens", DType.uint32, ("rows", "slots")),
+        ),
+        parameters=(
+            ParameterSpec(
+                "levels",
+                int,
+                accepts=lambda levels: 0 <= levels <= MAX_LEVELS,
+                rule=f"from 0 to {MAX_LEVELS}",
+            ),
+        ),
+        dims={"slots": lambda parameters, dims: 2 ** parameters["levels"]},
+        computed=("rows",),
+        build_dims=emit_row_count,
+        build=emit_rows,
+    )
+)

@@ -1,0 +1,95 @@
+"""The inputs of a model: checks each argument's type and finds its memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from halfulp.compiler.artifact import BufferSpec
+from halfulp.compiler.errors import GraphTypeError, near_names, quoted_list
+
+from .arrays import contiguous, element_type, from_object, is_direct, shape_text
+from .binding import describe
+from .buffer import Buffer
+from .memory import Array, address_of
+
+
+class Parameter:
+    """One input of a model; ``position`` is that of its pointer among all that native code gets."""
+
+    __slots__ = ("_model", "_numpy_dtype", "position", "spec")
+
+    def __init__(self, model: str, spec: BufferSpec, position: int) -> None:
+        self.spec = spec
+        self.position = position
+        self._model = model
+        self._numpy_dtype = spec.dtype.to_numpy()
+
+    def accept(self, argument: Any) -> tuple[Array, int]:
+        """The array of an argument and its address; both are valid while the array lives.
+
+        Buffers and arrays that native code can read in place are not copied, read-only ones included.
+
+        Raises:
+            GraphTypeError: no array, another element type, or on another device.
+        """
+        # the usual cases first: this runs once per input and execution
+        if type(argument) is Buffer:
+            array = argument._array
+            if array.dtype is self._numpy_dtype and argument._device.is_host:
+                return array, argument.address
+        elif type(argument) is np.ndarray and argument.dtype is self._numpy_dtype:
+            flags = argument.flags
+            if flags.c_contiguous and flags.aligned:
+                return argument, address_of(argument)
+        array = self._convert(argument)
+        return array, address_of(array)
+
+    def _convert(self, argument: Any) -> Array:
+        subject = f"model '{self._model}': {describe(self.spec)}"
+        if isinstance(argument, Buffer):
+            if not argument.device.is_host:
+                raise GraphTypeError(
+                    f"{subject} must be on cpu, got a buffer on {argument.device}; move it with .to(CPU())"
+                )
+            array = argument._array
+        else:
+            array = from_object(argument, subject)
+        dtype = element_type(array, subject)
+        if dtype is not self.spec.dtype:
+            raise GraphTypeError(
+                f"{subject} must be {self.spec.dtype} {shape_text(self.spec.shape)}, got {dtype} "
+                f"{shape_text(array.shape)}; halfulp never converts types unasked, use x.astype(...)"
+            )
+        return array if is_direct(array) else contiguous(array)
+
+
+def positional(model: str, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:
+    """Put positional and keyword arguments in the order of the inputs.
+
+    Raises:
+        GraphTypeError: too many arguments, an unknown name, an input given twice, or an input missing.
+    """
+    check_count(model, names, len(arguments), at_most=True)
+    ordered = dict(zip(names, arguments, strict=False))
+    for name, value in keywords.items():
+        if name not in names:
+            hint = near_names(name, names) or f"; its inputs are {quoted_list(names)}"
+            raise GraphTypeError(f"model '{model}' has no input '{name}'{hint}")
+        if name in ordered:
+            raise GraphTypeError(f"model '{model}': input '{name}' is given twice, by position and by name")
+        ordered[name] = value
+    if missing := [name for name in names if name not in ordered]:
+        raise GraphTypeError(f"model '{model}' got no value for {quoted_list(missing)}")
+    return [ordered[name] for name in names]
+
+
+def check_count(model: str, names: Sequence[str], count: int, at_most: bool = False) -> None:
+    """Raise a GraphTypeError unless there is one argument for each input (or, ``at_most``, no more than that)."""
+    expected = len(names)
+    if count > expected or (count < expected and not at_most):
+        plural = "" if expected == 1 else "s"
+        listed = f" ({', '.join(names)})" if names else ""
+        raise GraphTypeError(f"model '{model}' takes {expected} input{plural}{listed}, got {count}")

@@ -1,0 +1,239 @@
+"""From the shapes of the inputs to the sizes of everything: binds and checks symbolic dims, and lays out memory.
+
+A graph runs in stages. The layout before its first segment depends only on the input shapes; after a segment that
+computes dims, the layout before the next depends on the one before and on the dims' values. Layouts are immutable, so a
+model caches them and threads share them.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from halfulp.compiler.artifact import BufferRole, BufferSpec, CompiledGraph
+from halfulp.compiler.dims import Dim, StaticDim, SymbolicDim
+
+from .arrays import shape_text
+from .errors import ExecutionError
+from .memory import MAX_BYTES, align_up, extent_bytes
+
+Shape: TypeAlias = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A buffer that a stage allocates. ``slot`` counts all buffers of the graph; ``offset`` lies in the arena."""
+
+    spec: BufferSpec
+    slot: int
+    shape: Shape
+    dtype: np.dtype[Any]
+    nbytes: int
+    offset: int
+
+
+@dataclass(slots=True)
+class Bindings:
+    """The values of symbolic dims, and where each came from, for messages."""
+
+    values: dict[str, int] = field(default_factory=dict)
+    origins: dict[str, str] = field(default_factory=dict)
+
+    def copy(self) -> Bindings:
+        """Independent bindings with the same content."""
+        return Bindings(dict(self.values), dict(self.origins))
+
+    def where(self, dim: Dim) -> str:
+        """``m = 2, n = 3``: the values of the symbols in a dim."""
+        return ", ".join(f"{name} = {self.values[name]}" for name in dim.symbols)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """What is allocated before a segment runs, and the sizes it is called with.
+
+    Compared by identity, so that it can be half of a cache's key. ``shapes`` has an entry for each buffer of the
+    graph, None while unknown; ``extents`` is their packed i64 array, 0 where unknown.
+    """
+
+    stage: int
+    outputs: tuple[Placement, ...]
+    intermediates: tuple[Placement, ...]
+    arena_bytes: int
+    extents: bytes
+    shapes: tuple[Shape | None, ...]
+    bindings: Bindings
+
+
+class ShapePlan:
+    """Computes the layouts of one compiled graph. It never changes.
+
+    Args:
+        compiled: the graph.
+        weight_shapes: the shape of each weight, by index.
+
+    Raises:
+        ExecutionError: a weight's shape does not fit, or two weights give one symbol different sizes.
+    """
+
+    def __init__(self, compiled: CompiledGraph, weight_shapes: Sequence[Shape]) -> None:
+        self._name = compiled.name
+        self._specs = compiled.buffers
+        self._dims = tuple(tuple(_simplified(dim) for dim in spec.shape) for spec in compiled.buffers)
+        self._slots = {(spec.role, spec.index): slot for slot, spec in enumerate(compiled.buffers)}
+        self._extents = struct.Struct(f"{sum(len(spec.shape) for spec in compiled.buffers)}q")
+        self._defines = tuple(segment.defines for segment in compiled.segments)
+        self._bindings = Bindings()
+        self._shapes: list[Shape | None] = [None] * len(self._specs)
+        for index, shape in enumerate(weight_shapes):
+            self._bind_shape(BufferRole.WEIGHT, index, shape, self._bindings, self._shapes)
+        self._stages = self._assign_stages()
+
+    def start(self, input_shapes: tuple[Shape, ...]) -> Layout:
+        """The layout before the first segment.
+
+        Raises:
+            ExecutionError: a wrong rank or size, symbols that disagree, a negative or an impossible size.
+        """
+        bindings, shapes = self._bindings.copy(), list(self._shapes)
+        for index, shape in enumerate(input_shapes):
+            self._bind_shape(BufferRole.INPUT, index, shape, bindings, shapes)
+        return self._layout(0, bindings, shapes)
+
+    def advance(self, layout: Layout, computed: tuple[int, ...]) -> Layout:
+        """The layout after the segment of ``layout``, which left these values in the dims that it defines.
+
+        Raises:
+            ExecutionError: a negative or an impossible size, or one that contradicts what an input says.
+        """
+        bindings = layout.bindings.copy()
+        for name, value in zip(self._defines[layout.stage], computed, strict=True):
+            if value < 0:
+                raise self._error(f"symbolic dimension '{name}' is computed as {value}; sizes must not be negative")
+            self._bind(bindings, name, value, "as computed from the inputs' values")
+        return self._layout(layout.stage + 1, bindings, list(layout.shapes))
+
+    def _assign_stages(self) -> tuple[tuple[int, ...], ...]:
+        """The slots that get their shape at each stage; the stage after the last segment may have none."""
+        symbols_known = set(self._bindings.values)
+        for spec in self._specs:
+            if spec.role is BufferRole.INPUT:
+                symbols_known.update(name for dim in spec.shape for name in dim.symbols)
+        waiting = [s for s, spec in enumerate(self._specs) if spec.role not in (BufferRole.INPUT, BufferRole.WEIGHT)]
+        stages: list[tuple[int, ...]] = []
+        for defined in ((), *self._defines):
+            symbols_known.update(defined)
+            ready = [s for s in waiting if symbols_known.issuperset(n for d in self._specs[s].shape for n in d.symbols)]
+            waiting = [s for s in waiting if s not in ready]
+            stages.append(tuple(ready))
+        assert not waiting, f"no segment defines the dims of {[self._specs[s].name for s in waiting]}"
+        assert not stages[-1], f"no segment computes {[self._specs[s].name for s in stages[-1]]}"
+        return tuple(stages)
+
+    def _bind_shape(
+        self, role: BufferRole, index: int, shape: Shape, bindings: Bindings, shapes: list[Shape | None]
+    ) -> None:
+        slot = self._slots[role, index]
+        dims, subject = self._dims[slot], describe(self._specs[slot])
+        if len(shape) != len(dims):
+            raise self._error(
+                f"{subject} must have rank {len(dims)}, shape {shape_text(dims)}; "
+                f"got rank {len(shape)}, shape {shape_text(shape)}"
+            )
+        for axis, (dim, size) in enumerate(zip(dims, shape, strict=True)):
+            if isinstance(dim, str):
+                self._bind(bindings, dim, size, f"on axis {axis} of {subject}")
+            elif dim != size:
+                raise self._error(
+                    f"{subject} must have size {dim} on axis {axis}, shape {shape_text(dims)}; "
+                    f"got size {size}, shape {shape_text(shape)}"
+                )
+        shapes[slot] = shape
+
+    def _bind(self, bindings: Bindings, name: str, value: int, origin: str) -> None:
+        known = bindings.values.setdefault(name, value)
+        if known != value:
+            raise self._error(
+                f"symbolic dimension '{name}' is {known} {bindings.origins[name]} but {value} {origin}; "
+                "the two must be equal"
+            )
+        bindings.origins.setdefault(name, origin)
+
+    def _layout(self, stage: int, bindings: Bindings, shapes: list[Shape | None]) -> Layout:
+        outputs: list[Placement] = []
+        intermediates: list[Placement] = []
+        arena_bytes = 0
+        for slot in self._stages[stage]:
+            spec = self._specs[slot]
+            shape = self._evaluate(slot, bindings)
+            shapes[slot] = shape
+            nbytes = math.prod(shape) * spec.dtype.size_in_bytes
+            placement = Placement(spec, slot, shape, spec.dtype.to_numpy(), nbytes, arena_bytes)
+            if spec.role is BufferRole.OUTPUT:
+                outputs.append(placement)
+            elif spec.role is BufferRole.INTERMEDIATE:
+                intermediates.append(placement)
+                arena_bytes += align_up(nbytes)
+        if arena_bytes > MAX_BYTES:
+            raise self._error(f"the intermediate results need {arena_bytes} bytes in all, more than 2**63")
+        extents = [
+            size
+            for spec, shape in zip(self._specs, shapes, strict=True)
+            for size in (shape if shape is not None else (0,) * len(spec.shape))
+        ]
+        packed = self._extents.pack(*extents)
+        return Layout(stage, tuple(outputs), tuple(intermediates), arena_bytes, packed, tuple(shapes), bindings)
+
+    def _evaluate(self, slot: int, bindings: Bindings) -> Shape:
+        """The shape of a buffer; its size in bytes fits an i64."""
+        spec, dims = self._specs[slot], self._dims[slot]
+        shape = tuple(
+            dim
+            if isinstance(dim, int)
+            else bindings.values[dim]
+            if isinstance(dim, str)
+            else self._evaluate_algebraic(spec, axis, dim, bindings)
+            for axis, dim in enumerate(dims)
+        )
+        if extent_bytes(shape, spec.dtype.size_in_bytes) > MAX_BYTES:
+            raise self._error(
+                f"{describe(spec)} would have shape {shape_text(shape)} ({shape_text(dims)}) of {spec.dtype}, "
+                "more than 2**63 bytes"
+            )
+        return shape
+
+    def _evaluate_algebraic(self, spec: BufferSpec, axis: int, dim: Dim, bindings: Bindings) -> int:
+        try:
+            size = dim.evaluate(bindings.values)
+        except ZeroDivisionError:
+            raise self._error(
+                f"axis {axis} of {describe(spec)} has size '{dim}', a division by 0 where {bindings.where(dim)}"
+            ) from None
+        if size < 0:
+            raise self._error(
+                f"axis {axis} of {describe(spec)} has size '{dim}', which is {size} where {bindings.where(dim)}; "
+                "sizes must not be negative"
+            )
+        return size
+
+    def _error(self, text: str) -> ExecutionError:
+        return ExecutionError(f"model '{self._name}': {text}")
+
+
+def describe(spec: BufferSpec) -> str:
+    """``input 0 ('x')``, ``weight 'w'``, ``intermediate 't3'``: a buffer as messages name it."""
+    if spec.role in (BufferRole.INPUT, BufferRole.OUTPUT):
+        return f"{spec.role.value} {spec.index} ('{spec.name}')"
+    return f"{spec.role.value} '{spec.name}'"
+
+
+def _simplified(dim: Dim) -> int | str | Dim:
+    """A static dim as an int and a symbol as its name: these two are most of all, and quicker to evaluate."""
+    if isinstance(dim, StaticDim):
+        return int(dim)
+    return dim.name if isinstance(dim, SymbolicDim) else dim

@@ -1,0 +1,238 @@
+"""`Model`: a compiled graph, ready to run.
+
+``execute`` is on the path of every small kernel, so it makes one native call per segment and little else: what depends
+only on shapes is cached (`halfulp.runtime.binding`), and pointers travel as packed bytes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from halfulp.compiler.artifact import (
+    STATUS_CHECK,
+    STATUS_LAUNCH,
+    STATUS_PROGRAM,
+    STATUS_VALUES,
+    STATUS_WORDS,
+    BufferRole,
+    BufferSpec,
+    CompiledGraph,
+)
+from halfulp.compiler.dims import Dim, StaticDim
+from halfulp.compiler.dtypes import DType
+from halfulp.compiler.options import CompileOptions
+
+from .arguments import Parameter, check_count, positional
+from .arrays import shape_text
+from .binding import Layout, Placement, ShapePlan, describe
+from .buffer import Buffer, wrap
+from .device import CPU
+from .errors import ExecutionError
+from .loader import ENTRY_PROTOTYPE, NativeLibrary
+from .memory import Array, address_of, aligned_array, allocate
+
+CACHED_LAYOUTS = 128
+"""Layouts kept per model; the least recently used goes. Each takes about a kilobyte."""
+
+_POINTERS_BEFORE_BUFFERS = 2  # status words, computed dims
+_HOST = CPU()
+
+
+@dataclass(frozen=True)
+class TensorMetadata:
+    """An input or output of a model. ``shape`` has None for sizes that change from call to call, ``dims`` all names."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int | None, ...]
+    dims: tuple[Dim, ...]
+
+
+class Model:
+    """A compiled graph with its weights. Made by `halfulp.runtime.InferenceSession.load`.
+
+    Several threads may call one model at once: nothing that an execution writes is shared.
+
+    Args:
+        compiled: what the compiler made.
+        code: ``compiled.object_code``, loaded; its symbols are those of the segments.
+        weights: an array for each weight: type and shape as the graph says, C-contiguous. They are read in place.
+
+    Raises:
+        ExecutionError: weights give one symbolic dimension different sizes.
+    """
+
+    def __init__(self, compiled: CompiledGraph, code: NativeLibrary, weights: Mapping[str, Array]) -> None:
+        self._compiled = compiled
+        self._code = code  # keeps the functions in memory
+        self._metadata = {
+            role: [_metadata(spec) for spec in compiled.role(role)] for role in (BufferRole.INPUT, BufferRole.OUTPUT)
+        }
+        slots = {spec.index: slot for slot, spec in enumerate(compiled.buffers) if spec.role is BufferRole.INPUT}
+        self._parameters = tuple(
+            Parameter(compiled.name, spec, _POINTERS_BEFORE_BUFFERS + slots[spec.index])
+            for spec in compiled.role(BufferRole.INPUT)
+        )
+        self._input_names = tuple(spec.name for spec in compiled.role(BufferRole.INPUT))
+        self._output_count = len(compiled.role(BufferRole.OUTPUT))
+
+        pointer_count = _POINTERS_BEFORE_BUFFERS + len(compiled.buffers)
+        self._pack_pointers = struct.Struct(f"{pointer_count}P").pack
+        self._pointers = [0] * pointer_count
+        self._kept: list[Array] = []  # the memory of constants and weights
+        self._place_constants(weights)
+
+        weight_shapes = [weights[spec.name].shape for spec in compiled.role(BufferRole.WEIGHT)]
+        plan = ShapePlan(compiled, weight_shapes)
+        self._start = lru_cache(CACHED_LAYOUTS)(plan.start)
+        self._advance = lru_cache(CACHED_LAYOUTS)(plan.advance)
+
+        # each segment's function, and how many dims it computes; a packed array goes in as a bytes object
+        self._segments = tuple(
+            (ENTRY_PROTOTYPE(code.address(segment.symbol)), len(segment.defines)) for segment in compiled.segments
+        )
+        self._words_type = ctypes.c_int64 * (STATUS_WORDS + len(compiled.computed_dims))
+        self._idle_words: list[ctypes.Array[ctypes.c_int64]] = []
+
+    @property
+    def name(self) -> str:
+        """The name of the graph."""
+        return self._compiled.name
+
+    @property
+    def options(self) -> CompileOptions:
+        """The options that the graph was compiled with, defaults and environment filled in."""
+        return self._compiled.options
+
+    @property
+    def input_metadata(self) -> list[TensorMetadata]:
+        """Name, type and shape of each input, in order."""
+        return list(self._metadata[BufferRole.INPUT])
+
+    @property
+    def output_metadata(self) -> list[TensorMetadata]:
+        """Name, type and shape of each output, in order."""
+        return list(self._metadata[BufferRole.OUTPUT])
+
+    def __call__(self, *arguments: Any, **keywords: Any) -> list[Buffer]:
+        """`execute`, with inputs by position or by name."""
+        if keywords:
+            arguments = tuple(positional(self.name, self._input_names, arguments, keywords))
+        return self.execute(*arguments)
+
+    def execute(self, *arguments: Any) -> list[Buffer]:
+        """Run the model.
+
+        Args:
+            arguments: for each input a `Buffer`, a numpy array, or an object with DLPack or ``__array__``, of exactly
+                the input's type. It is read in place where native code can, and never written.
+
+        Returns:
+            The outputs: new buffers that share memory with nothing else.
+
+        Raises:
+            GraphTypeError: the number of arguments, or the type or device of one, is wrong.
+            ExecutionError: a rank or size is wrong, symbolic dimensions disagree, or a check in a kernel failed.
+            MemoryError: the system refuses the memory of an output or of the intermediate results.
+        """
+        if len(arguments) != len(self._parameters):
+            check_count(self.name, self._input_names, len(arguments))
+        pointers = self._pointers.copy()
+        shapes = []
+        arrays = []  # keeps copies alive until the call is over
+        for parameter, argument in zip(self._parameters, arguments, strict=False):  # strict costs 0.1 us
+            array, pointers[parameter.position] = parameter.accept(argument)
+            arrays.append(array)
+            shapes.append(array.shape)
+        layout = self._start(tuple(shapes))
+        try:
+            words = self._idle_words.pop()
+        except IndexError:
+            words = self._words_type()
+        outputs = self._run(layout, pointers, words)
+        # After an exception the words are dropped: they may hold the failure. Else they are as before.
+        self._idle_words.append(words)
+        return outputs
+
+    def _run(self, layout: Layout, pointers: list[int], words: ctypes.Array[ctypes.c_int64]) -> list[Buffer]:
+        pointers[0] = ctypes.addressof(words)
+        pointers[1] = pointers[0] + STATUS_WORDS * 8
+        outputs: list[Buffer | None] = [None] * self._output_count
+        arenas = []  # keeps the intermediates alive until the last segment is done
+        read = STATUS_WORDS
+        for entry, defined in self._segments:
+            if layout.intermediates:
+                arenas.append(self._place_intermediates(layout, pointers))
+            for placement in layout.outputs:
+                outputs[placement.spec.index] = self._place_output(placement, pointers)
+            entry(self._pack_pointers(*pointers), layout.extents)
+            if words[STATUS_LAUNCH]:
+                raise self._failure(words)
+            if defined:
+                layout = self._advance(layout, tuple(words[read : read + defined]))
+                read += defined
+        return outputs  # type: ignore[return-value]  # ShapePlan made sure that each output has its stage
+
+    def _place_output(self, placement: Placement, pointers: list[int]) -> Buffer:
+        spec = placement.spec
+        try:
+            array, address = aligned_array(placement.shape, placement.dtype, placement.nbytes)
+        except MemoryError:
+            raise MemoryError(
+                f"model '{self.name}': {describe(spec)} of shape {shape_text(placement.shape)} needs "
+                f"{placement.nbytes} bytes, and the system refuses them"
+            ) from None
+        pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = address
+        return wrap(array, spec.dtype, _HOST, address)
+
+    def _place_intermediates(self, layout: Layout, pointers: list[int]) -> Array:
+        try:
+            storage, _, start = allocate(layout.arena_bytes)
+        except MemoryError:
+            raise MemoryError(
+                f"model '{self.name}': the intermediate results need {layout.arena_bytes} bytes, "
+                "and the system refuses them"
+            ) from None
+        for placement in layout.intermediates:
+            pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = start + placement.offset
+        return storage
+
+    def _place_constants(self, weights: Mapping[str, Array]) -> None:
+        for slot, spec in enumerate(self._compiled.buffers):
+            if spec.role is BufferRole.CONSTANT:
+                assert spec.data is not None, f"constant {spec.name} has no content"
+                array, address = aligned_array((len(spec.data),), np.dtype(np.uint8), len(spec.data))
+                array[...] = np.frombuffer(spec.data, np.uint8)
+            elif spec.role is BufferRole.WEIGHT:
+                array = weights[spec.name]
+                address = address_of(array)
+            else:
+                continue
+            self._kept.append(array)
+            self._pointers[slot + _POINTERS_BEFORE_BUFFERS] = address
+
+    def _failure(self, words: ctypes.Array[ctypes.c_int64]) -> ExecutionError:
+        site = self._compiled.launches[words[STATUS_LAUNCH] - 1][words[STATUS_CHECK]]
+        pieces = site.message.split("{}")
+        values = tuple(words[STATUS_VALUES : STATUS_VALUES + len(pieces) - 1])
+        text = pieces[0] + "".join(f"{value}{piece}" for value, piece in zip(values, pieces[1:], strict=True))
+        program = words[STATUS_PROGRAM]
+        message = f"model '{self.name}': {text} (kernel '{site.kernel}', program {program})"
+        return ExecutionError(message, site.kernel, program, values)
+
+    def __repr__(self) -> str:
+        inputs = ", ".join(f"{m.name}: {m.dtype} {shape_text(m.dims)}" for m in self.input_metadata)
+        outputs = ", ".join(f"{m.dtype} {shape_text(m.dims)}" for m in self.output_metadata)
+        return f"Model({self.name}: ({inputs}) -> ({outputs}))"
+
+
+def _metadata(spec: BufferSpec) -> TensorMetadata:
+    shape = tuple(int(dim) if isinstance(dim, StaticDim) else None for dim in spec.shape)
+    return TensorMetadata(spec.name, spec.dtype, shape, spec.shape)

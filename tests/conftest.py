@@ -1,0 +1,21 @@
+"""Settings of all tests."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+from halfulp.compiler.options import FASTMATH_VARIABLE, FP_CONTRACT_VARIABLE
+
+# Every run tries the same examples, so a failure is there for everybody; HYPOTHESIS_PROFILE=explore looks further.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+hypothesis.settings.register_profile("explore", max_examples=1000, deadline=None)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the tests independent of the developer's own settings."""
+    hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+    for variable in (FP_CONTRACT_VARIABLE, FASTMATH_VARIABLE):
+        os.environ.pop(variable, None)
