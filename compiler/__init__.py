@@ -1,0 +1,64 @@
+"""halfulp's compiler: from a graph written in Python to object code, every rounding under control.
+
+The public names below are imported when they are first used, so that ``import halfulp.compiler`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .device import DeviceRef
+    from .dims import AlgebraicDim, Dim, StaticDim, SymbolicDim, ceil_div
+    from .dtypes import DType
+    from .errors import CompileError, GraphError, GraphTypeError, HalfulpError, NotFoundError
+    from .graph import Graph
+    from .options import CompileOptions
+    from .types import TensorType
+    from .values import TensorValue, Weight
+
+_MODULES = {
+    "device": ("DeviceRef",),
+    "dims": ("AlgebraicDim", "Dim", "StaticDim", "SymbolicDim", "ceil_div"),
+    "dtypes": ("DType",),
+    "errors": ("CompileError", "GraphError", "GraphTypeError", "HalfulpError", "NotFoundError"),
+    "graph": ("Graph",),
+    "options": ("CompileOptions",),
+    "types": ("TensorType",),
+    "values": ("TensorValue", "Weight"),
+}
+_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
+
+__all__ = [
+    "AlgebraicDim",
+    "CompileError",
+    "CompileOptions",
+    "DType",
+    "DeviceRef",
+    "Dim",
+    "Graph",
+    "GraphError",
+    "GraphTypeError",
+    "HalfulpError",
+    "NotFoundError",
+    "StaticDim",
+    "SymbolicDim",
+    "TensorType",
+    "TensorValue",
+    "Weight",
+    "ceil_div",
+]
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{module}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

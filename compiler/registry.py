@@ -1,6 +1,7 @@
 """What the names in a graph mean: ops of the library (`OpDef`) and custom kernels (`KernelDef`).
 
-The compiler names no op and no kernel. Packages above it register theirs when they are imported::
+The compiler names no op and no kernel. Packages above it register theirs when they are imported, and entry points
+of the group ``halfulp.registry`` say which modules to import when a name is not known yet::
 
     SCALE = register_kernel(
         KernelDef(
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 from .dtypes import DType
@@ -98,7 +100,7 @@ class KernelBuilder(Protocol):
     """
 
     def __call__(
-        self, builder: Any, call: KernelCall, operands: Sequence[Any], outputs: Sequence[Any]
+        self, builder: Any, call: KernelCall, operands: Sequence[Any], outputs: Sequence[Any], /
     ) -> None: ...
 
 
@@ -108,7 +110,7 @@ class DimsBuilder(Protocol):
     It runs before the outputs exist: they are allocated with these sizes.
     """
 
-    def __call__(self, builder: Any, call: KernelCall, operands: Sequence[Any]) -> Mapping[str, Any]: ...
+    def __call__(self, builder: Any, call: KernelCall, operands: Sequence[Any], /) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True)
@@ -167,7 +169,7 @@ class ShapeRule(Protocol):
     """
 
     def __call__(
-        self, operands: Sequence[TensorType], parameters: Mapping[str, Parameter]
+        self, operands: Sequence[TensorType], parameters: Mapping[str, Parameter], /
     ) -> Sequence[TensorType]: ...
 
 
@@ -196,6 +198,9 @@ class OpDef:
     defines_symbols: bool = False
     recipe: Callable[..., Any] | None = None
 
+
+PROVIDERS = "halfulp.registry"
+"""The group of entry points whose modules register ops and kernels."""
 
 _kernels: dict[str, KernelDef] = {}
 _ops: dict[str, OpDef] = {}
@@ -237,7 +242,7 @@ def find_kernel(name: str, subject: str) -> KernelDef:
     Raises:
         NotFoundError: no kernel has the name.
     """
-    kernel = _kernels.get(name)
+    kernel = _find(_kernels, name)
     if kernel is None:
         raise NotFoundError(
             f"{subject}: no kernel is registered under that name{near_names(name, _kernels) or '.'} "
@@ -253,13 +258,27 @@ def find_op(name: str, subject: str) -> OpDef:
     Raises:
         NotFoundError: no op has the name.
     """
-    op = _ops.get(name)
+    op = _find(_ops, name)
     if op is None:
         raise NotFoundError(
             f"{subject}: no op is registered under that name{near_names(name, _ops) or '.'} "
             "Import the module that registers it, such as halfulp.ops"
         )
     return op
+
+
+def _find(table: Mapping[str, Definition], name: str) -> Definition | None:
+    if name not in table:
+        _import_providers()
+    return table.get(name)
+
+
+@cache
+def _import_providers() -> None:
+    from importlib.metadata import entry_points  # 20 ms, on the first unknown name only
+
+    for provider in entry_points(group=PROVIDERS):
+        provider.load()
 
 
 def _register(table: dict[str, Definition], definition: Definition, what: str, replace: bool) -> Definition:

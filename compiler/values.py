@@ -37,6 +37,11 @@ class TensorValue:
         self.type = tensor_type
 
     @property
+    def tensor(self) -> TensorValue:
+        """The value itself, so that code for MAX, which writes ``graph.inputs[0].tensor``, runs as it is."""
+        return self
+
+    @property
     def dtype(self) -> DType:
         """The element type."""
         return self.type.dtype

@@ -36,6 +36,8 @@ CHUNK = 16384
 """Logits per program: enough to hide the cost of a program, few enough to stay in a core's second cache."""
 MAX_VOCAB = 2**31 - 1 - CHUNK
 """Token ids compare as signed 32-bit integers, those of the padding of the last chunk included."""
+PROBE = 1024
+LARGEST_SUM = 2.0**20
 TOKENS_PER_BLOCK = 256
 NEGATIVE_INFINITY = -math.inf
 
@@ -215,40 +217,68 @@ def _or_zero(k: KernelBuilder, maximum: Value) -> Value:
     return k.select(maximum == NEGATIVE_INFINITY, 0.0, maximum)
 
 
-def summarise_chunk(k: KernelBuilder, top: int) -> None:
-    """Program (r, c): maximum, sum of exponentials and ``top`` best tokens of chunk c of output row r."""
-    logits, logits_rows, maxima, sums, *best = k.arguments
+def _maximum(k: KernelBuilder, block: Value) -> Value:
+    """The largest of a block. The sign of a zero does not matter: it is only subtracted under an exponential."""
+    with k.changed_fastmath(add=[FastMathFlag.NO_SIGNED_ZEROS]):
+        return k.reduce("maximum", block)
+
+
+def summarise_chunk(k: KernelBuilder, kept: int) -> None:
+    """Program (r, c): sum of exponentials and ``kept`` best tokens of chunk c of output row r."""
+    logits, logits_rows, shifts, sums, best_values, best_tokens = k.arguments
     row, chunk = k.program_ids
     window = k.window(logits, [_unsigned(k, logits_rows, row), chunk], [1, CHUNK], squeezed=[0])
     block = k.load(window, other=NEGATIVE_INFINITY)
-    # The sign of a zero maximum shows nowhere: exp(-0 - 0) = exp(0 - -0) = 1, and `merge` never returns -0.
-    with k.changed_fastmath(add=[FastMathFlag.NO_SIGNED_ZEROS]):
-        maximum = k.reduce("maximum", block)
-    k.write(maximum, maxima, row, chunk)
-    k.write(k.reduce("add", k.exp(block - _or_zero(k, maximum))), sums, row, chunk)
-    if not top:
-        return
-    empty = _empty_slots(k, top, k.dim(logits, 1))
+    shift, total = _sum_of_exponentials(k, block)
+    k.write(shift, shifts, row, chunk)
+    k.write(total, sums, row, chunk)
     tokens = k.iota([CHUNK], i32) + k.cast(chunk * CHUNK, i32)
-    # true for a maximum of NaN, too: then the numbers in the chunk still compete
-    found = k.if_(maximum != NEGATIVE_INFINITY, lambda: k.top_merge(empty[0], empty[1], block, tokens), lambda: empty)
-    for values, ref in zip(found, best, strict=True):
-        k.store(values, k.window(ref, [row, chunk, 0], [1, 1, top], squeezed=[0, 1]))
+    best = k.top_merge(*_empty_slots(k, kept, k.dim(logits, 1)), block, tokens)
+    for values, ref in zip(best, (best_values, best_tokens), strict=True):
+        k.store(values, k.window(ref, [row, chunk, 0], [1, 1, kept], squeezed=[0, 1]))
 
 
-def _empty_slots(k: KernelBuilder, top: int, vocab: Value) -> tuple[Value, Value]:
-    return k.constant(NEGATIVE_INFINITY, TensorType(f32, [top])), k.splat(k.cast(vocab, i32), [top])
+def _sum_of_exponentials(k: KernelBuilder, block: Value) -> tuple[Value, Value]:
+    """``(shift, sum of exp(x - shift))``, with as little reading as possible.
+
+    The maximum of the first few logits is a good shift for most chunks, so that one pass does. Where the sum shows that it
+    was not, there is a second one with the maximum of all.
+    """
+
+    def attempt(count: Value, shift: Value, total: Value) -> list[Value]:
+        (shift,) = k.if_(count == 0, lambda: [shift], lambda: [_or_zero(k, _maximum(k, block))])
+        return [count + 1, shift, k.reduce("add", k.exp(block - shift))]
+
+    def go_on(count: Value, shift: Value, total: Value) -> Value:
+        good = (total >= 1.0) & (total <= LARGEST_SUM)
+        return (count == 0) | ((count == 1) & ~good)
+
+    guess = _or_zero(k, _maximum(k, k.slice(block, [0], [PROBE])))
+    _, shift, total = k.while_loop([k.index(0), guess, k.constant(0.0, f32)], go_on, attempt)
+    return shift, total
+
+
+def _empty_slots(k: KernelBuilder, kept: int, vocab: Value) -> tuple[Value, Value]:
+    return k.constant(NEGATIVE_INFINITY, TensorType(f32, [kept])), k.splat(k.cast(vocab, i32), [kept])
 
 
 # -- merge
 
 
-def merge_chunks(k: KernelBuilder, top: int) -> None:
+def merge_chunks(k: KernelBuilder, top: int, kept: int) -> None:
     """Program r: joins the chunks of output row r and writes its slots."""
-    logits, logits_rows, scored_tokens, maxima, sums, *rest = k.arguments
-    best, (values_out, tokens_out) = rest[:-2], rest[-2:]
+    logits, logits_rows, scored_tokens, shifts, sums, best_values, best_tokens, values_out, tokens_out = k.arguments
     (row,) = k.program_ids
-    maximum, log_sum = _row_normaliser(k, maxima, sums, row)
+    chunks = k.dim(shifts, 1)
+    empty = _empty_slots(k, kept, k.dim(logits, 1))
+
+    def merge(chunk: Value, *slots: Value) -> tuple[Value, Value]:
+        window = [k.window(ref, [row, chunk, 0], [1, 1, kept], squeezed=[0, 1]) for ref in (best_values, best_tokens)]
+        return k.top_merge(*slots, *[k.load(ref) for ref in window])
+
+    values, tokens = k.for_loop(0, chunks, empty, merge)
+    maximum = k.extract(values, 0)  # of all that are numbers; a NaN shows in the sum
+    log_sum = k.log(_total(k, shifts, sums, row, _or_zero(k, maximum)))
 
     def log_probability(logit: Value) -> Value:
         return ((logit - maximum) - log_sum) + 0.0  # + 0 turns the -0 of a sure token into 0
@@ -259,35 +289,19 @@ def merge_chunks(k: KernelBuilder, top: int) -> None:
     k.write(token, tokens_out, row, top)
     if not top:
         return
-    empty = _empty_slots(k, top, k.dim(logits, 1))
-
-    def merge(chunk: Value, *slots: Value) -> tuple[Value, Value]:
-        candidates = [k.load(k.window(ref, [row, chunk, 0], [1, 1, top], squeezed=[0, 1])) for ref in best]
-        return k.top_merge(*slots, *candidates)
-
-    values, tokens = k.for_loop(0, k.dim(maxima, 1), empty, merge)
     unused = values == NEGATIVE_INFINITY
     shown = k.select(unused, NEGATIVE_INFINITY, log_probability(values))
     for slots, ref in ((shown, values_out), (k.select(unused, empty[1], tokens), tokens_out)):
         k.store(slots, k.window(ref, [row, 0], [1, top], indexing="element", squeezed=[0]))
 
 
-def _row_normaliser(k: KernelBuilder, maxima: Value, sums: Value, row: Value) -> tuple[Value, Value]:
-    """Maximum of the row and log of its sum of exponentials, chunks in ascending order."""
-    chunks = k.dim(maxima, 1)
-    (maximum,) = k.for_loop(
-        0,
-        chunks,
-        [k.constant(NEGATIVE_INFINITY, f32)],
-        lambda chunk, so_far: [k.binary("maximum", so_far, k.read(maxima, row, chunk))],
-    )
-    shift = _or_zero(k, maximum)
+def _total(k: KernelBuilder, shifts: Value, sums: Value, row: Value, maximum: Value) -> Value:
+    """The sum of ``exp(x - maximum)`` over a row, chunks in ascending order."""
 
     def add(chunk: Value, so_far: Value) -> list[Value]:
-        return [so_far + k.read(sums, row, chunk) * k.exp(k.read(maxima, row, chunk) - shift)]
+        return [so_far + k.read(sums, row, chunk) * k.exp(k.read(shifts, row, chunk) - maximum)]
 
-    (total,) = k.for_loop(0, chunks, [k.constant(0.0, f32)], add)
-    return maximum, k.log(total)
+    return k.for_loop(0, k.dim(shifts, 1), [k.constant(0.0, f32)], add)[0]
 
 
 # -- the recipe
@@ -314,20 +328,20 @@ def _emit_kernels(entry: EntryBuilder, call: KernelCall, operands: Sequence[Valu
     levels = call.parameters["levels"]
     assert isinstance(levels, int)
     top = 2**levels - 1
+    kept = max(top, 1)  # the best logit is wanted in any case
     row_dim, chunk_dim = str(call.computed["rows"][0]), str(ceil_div(call.dims["vocab"], CHUNK))
     rows = entry.dim(results[0], 0)
     found = [entry.buffer([row_dim], i32) for _ in range(2)]
     entry.launch(f"{NAME}_rows", [tokens, sampled_tokens, *offsets, *found], [rows], find_rows)
     summary = [entry.buffer([row_dim, chunk_dim], f32) for _ in range(2)]
-    if top:
-        summary += [entry.buffer([row_dim, chunk_dim, str(top)], element) for element in (f32, i32)]
+    summary += [entry.buffer([row_dim, chunk_dim, str(kept)], element) for element in (f32, i32)]
     entry.launch(
         f"{NAME}_chunks",
         [logits, found[0], *summary],
         [rows, entry.dim(summary[0], 1)],
-        lambda k: summarise_chunk(k, top),
+        lambda k: summarise_chunk(k, kept),
     )
-    entry.launch(f"{NAME}_merge", [logits, *found, *summary, *results], [rows], lambda k: merge_chunks(k, top))
+    entry.launch(f"{NAME}_merge", [logits, *found, *summary, *results], [rows], lambda k: merge_chunks(k, top, kept))
 
 
 LOG_PROBABILITIES = register_kernel(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -71,27 +70,16 @@ class Layout:
 
 
 class ShapePlan:
-    """Computes the layouts of one compiled graph. It never changes.
+    """Computes the layouts of one compiled graph. It never changes."""
 
-    Args:
-        compiled: the graph.
-        weight_shapes: the shape of each weight, by index.
-
-    Raises:
-        ExecutionError: a weight's shape does not fit, or two weights give one symbol different sizes.
-    """
-
-    def __init__(self, compiled: CompiledGraph, weight_shapes: Sequence[Shape]) -> None:
+    def __init__(self, compiled: CompiledGraph) -> None:
         self._name = compiled.name
         self._specs = compiled.buffers
         self._dims = tuple(tuple(_simplified(dim) for dim in spec.shape) for spec in compiled.buffers)
-        self._slots = {(spec.role, spec.index): slot for slot, spec in enumerate(compiled.buffers)}
+        slots = {spec.index: slot for slot, spec in enumerate(compiled.buffers) if spec.role is BufferRole.INPUT}
+        self._inputs = tuple(slots[index] for index in range(len(slots)))
         self._extents = struct.Struct(f"{sum(len(spec.shape) for spec in compiled.buffers)}q")
         self._defines = tuple(segment.defines for segment in compiled.segments)
-        self._bindings = Bindings()
-        self._shapes: list[Shape | None] = [None] * len(self._specs)
-        for index, shape in enumerate(weight_shapes):
-            self._bind_shape(BufferRole.WEIGHT, index, shape, self._bindings, self._shapes)
         self._stages = self._assign_stages()
 
     def start(self, input_shapes: tuple[Shape, ...]) -> Layout:
@@ -100,9 +88,11 @@ class ShapePlan:
         Raises:
             ExecutionError: a wrong rank or size, symbols that disagree, a negative or an impossible size.
         """
-        bindings, shapes = self._bindings.copy(), list(self._shapes)
-        for index, shape in enumerate(input_shapes):
-            self._bind_shape(BufferRole.INPUT, index, shape, bindings, shapes)
+        bindings = Bindings()
+        shapes: list[Shape | None] = [None] * len(self._specs)
+        for slot, shape in zip(self._inputs, input_shapes, strict=True):
+            self._bind_input(slot, shape, bindings)
+            shapes[slot] = shape
         return self._layout(0, bindings, shapes)
 
     def advance(self, layout: Layout, computed: tuple[int, ...]) -> Layout:
@@ -120,11 +110,8 @@ class ShapePlan:
 
     def _assign_stages(self) -> tuple[tuple[int, ...], ...]:
         """The slots that get their shape at each stage; the stage after the last segment may have none."""
-        symbols_known = set(self._bindings.values)
-        for spec in self._specs:
-            if spec.role is BufferRole.INPUT:
-                symbols_known.update(name for dim in spec.shape for name in dim.symbols)
-        waiting = [s for s, spec in enumerate(self._specs) if spec.role not in (BufferRole.INPUT, BufferRole.WEIGHT)]
+        symbols_known = {name for slot in self._inputs for dim in self._specs[slot].shape for name in dim.symbols}
+        waiting = [slot for slot in range(len(self._specs)) if slot not in self._inputs]
         stages: list[tuple[int, ...]] = []
         for defined in ((), *self._defines):
             symbols_known.update(defined)
@@ -135,10 +122,7 @@ class ShapePlan:
         assert not stages[-1], f"no segment computes {[self._specs[s].name for s in stages[-1]]}"
         return tuple(stages)
 
-    def _bind_shape(
-        self, role: BufferRole, index: int, shape: Shape, bindings: Bindings, shapes: list[Shape | None]
-    ) -> None:
-        slot = self._slots[role, index]
+    def _bind_input(self, slot: int, shape: Shape, bindings: Bindings) -> None:
         dims, subject = self._dims[slot], describe(self._specs[slot])
         if len(shape) != len(dims):
             raise self._error(
@@ -153,7 +137,6 @@ class ShapePlan:
                     f"{subject} must have size {dim} on axis {axis}, shape {shape_text(dims)}; "
                     f"got size {size}, shape {shape_text(shape)}"
                 )
-        shapes[slot] = shape
 
     def _bind(self, bindings: Bindings, name: str, value: int, origin: str) -> None:
         known = bindings.values.setdefault(name, value)

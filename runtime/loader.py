@@ -42,13 +42,11 @@ def _jit() -> LLJIT:
 class NativeLibrary:
     """One object, loaded. Its functions are valid as long as it lives; a function from ``entry`` keeps it alive."""
 
-    def __init__(
-        self, object_code: bytes, symbols: Sequence[str], imports: Mapping[str, int] | None = None
-    ) -> None:
+    def __init__(self, object_code: bytes, symbols: Sequence[str], imports: Mapping[str, int] | None = None) -> None:
         """Loads the object and finds ``symbols`` in it.
 
-        ``imports`` gives addresses of functions that it may call besides those of the C library. LoadError if the object
-        or a symbol is not usable.
+        ``imports`` gives addresses of functions that it may call besides those of the C library. LoadError if the
+        object or a symbol is not usable.
         """
         import llvmlite.binding as llvm
 

@@ -63,10 +63,7 @@ class Model:
     Args:
         compiled: what the compiler made.
         code: ``compiled.object_code``, loaded; its symbols are those of the segments.
-        weights: an array for each weight: type and shape as the graph says, C-contiguous. They are read in place.
-
-    Raises:
-        ExecutionError: weights give one symbolic dimension different sizes.
+        weights: by name, C-contiguous arrays of the type and shape that the graph says. They are read in place.
     """
 
     def __init__(self, compiled: CompiledGraph, code: NativeLibrary, weights: Mapping[str, Array]) -> None:
@@ -89,8 +86,7 @@ class Model:
         self._kept: list[Array] = []  # the memory of constants and weights
         self._place_constants(weights)
 
-        weight_shapes = [weights[spec.name].shape for spec in compiled.role(BufferRole.WEIGHT)]
-        plan = ShapePlan(compiled, weight_shapes)
+        plan = ShapePlan(compiled)
         self._start = lru_cache(CACHED_LAYOUTS)(plan.start)
         self._advance = lru_cache(CACHED_LAYOUTS)(plan.advance)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from halfulp.compiler.artifact import BufferRole
-from halfulp.compiler.errors import GraphTypeError
+from halfulp.compiler.device import DeviceRef
+from halfulp.compiler.errors import GraphError, GraphTypeError
 from halfulp.compiler.options import CompileOptions
 
 from .device import CPU, Device
@@ -62,15 +62,41 @@ class InferenceSession:
                 it can and keeps them alive; do not change them while it exists.
 
         Raises:
-            GraphError: the graph breaks a rule, or a weight is missing, unexpected or of the wrong shape.
-            GraphTypeError: ``graph`` or ``options`` is of the wrong type, or a weight's element type is wrong.
+            GraphError: the graph has no outputs or needs a device that the session does not have, or a weight is
+                missing, unexpected or of the wrong shape.
+            GraphTypeError: an argument of the wrong type, or a weight of the wrong element type.
             CompileError: the graph cannot be compiled for this machine and these options.
         """
-        from halfulp.compiler.pipeline import compile_graph  # brings xDSL with it
+        # Here because both bring xDSL with them, which a process that only loads precompiled models can do without.
+        from halfulp.compiler.graph import Graph
+        from halfulp.compiler.pipeline import compile_graph
 
+        if not isinstance(graph, Graph):
+            raise GraphTypeError(f"load() takes a Graph, not {type(graph).__name__}")
         if options is not None and not isinstance(options, CompileOptions):
             raise GraphTypeError(f"load(options=...) takes a CompileOptions, not {options!r}")
+        self._check_devices(graph)
+        weights = bind_weights(graph.name, graph.weights.values(), weights_registry or {})
         compiled = compile_graph(graph, CompileOptions() if options is None else options)
-        weights = bind_weights(compiled.name, compiled.role(BufferRole.WEIGHT), weights_registry or {})
         code = NativeLibrary(compiled.object_code, [segment.symbol for segment in compiled.segments])
         return Model(compiled, code, weights)
+
+    def _check_devices(self, graph: Graph) -> None:
+        available = {device.ref for device in self._devices}
+        for subject, device in _places(graph):
+            if device not in available:
+                names = ", ".join(str(d) for d in self._devices)
+                raise GraphError(
+                    f"graph '{graph.name}': {subject} is on {device}, but the session has only {names}; "
+                    "build the graph for a device of the session"
+                )
+
+
+def _places(graph: Graph) -> Iterator[tuple[str, DeviceRef]]:
+    """The inputs, weights and outputs of a graph, and where each lives."""
+    for index, (name, value) in enumerate(zip(graph.input_names, graph.inputs, strict=True)):
+        yield f"input {index} ('{name}')", value.device
+    for name, weight in graph.weights.items():
+        yield f"weight '{name}'", weight.device
+    for index, value in enumerate(graph.outputs):
+        yield f"output {index}", value.device

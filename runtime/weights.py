@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from halfulp.compiler.dims import Dim, StaticDim
+from halfulp.compiler.dims import Dim
 from halfulp.compiler.dtypes import DType
 from halfulp.compiler.errors import GraphError, GraphTypeError, near_names, quoted_list
 
@@ -22,7 +22,9 @@ class Declared(Protocol):
     @property
     def dtype(self) -> DType: ...
     @property
-    def shape(self) -> tuple[Dim, ...]: ...
+    def shape(self) -> tuple[Dim, ...]:
+        """Static dims only."""
+        ...
 
 
 def bind_weights(graph: str, declared: Iterable[Declared], registry: Mapping[str, Any]) -> dict[str, Array]:
@@ -59,9 +61,6 @@ def _checked(graph: str, weight: Declared, value: Any) -> Array:
         raise GraphTypeError(
             f"{subject} must be {weight.dtype}, got {dtype}; halfulp never converts types unasked, use x.astype(...)"
         )
-    fits = len(array.shape) == len(weight.shape) and all(
-        not isinstance(dim, StaticDim) or dim == size for dim, size in zip(weight.shape, array.shape, strict=True)
-    )
-    if not fits:
+    if array.shape != tuple(int(dim) for dim in weight.shape):
         raise GraphError(f"{subject} must have shape {shape_text(weight.shape)}, got {shape_text(array.shape)}")
     return array if is_direct(array) else contiguous(array)

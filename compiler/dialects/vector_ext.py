@@ -1,8 +1,8 @@
 """The ``vector_ext`` dialect: what upstream's ``arith`` and ``vector`` lack on 1-D vectors at the loops stage.
 
-Upstream's comparisons always give one ``i1``, its ``select`` takes one ``i1``, its casts take scalars only, and there is no gather.
-The ops here work on scalars and 1-D vectors alike, so a lowering need not tell the two apart. Each is total: casts
-saturate, and a masked-off lane touches no memory.
+Upstream's comparisons always give one ``i1``, its ``select`` takes one ``i1``, its casts take scalars only, and
+there is no gather. The ops here work on scalars and 1-D vectors alike, so a lowering need not tell the two apart.
+Each is total: casts saturate, and a masked-off lane touches no memory.
 """
 
 from __future__ import annotations
@@ -288,9 +288,9 @@ class CastOp(IRDLOperation):
     """Converts numbers, lane by lane: ``vector_ext.cast %x fptosi_sat : vector<16xf32> to vector<16xi32>``.
 
     Every cast has a result for every input: to a float type it rounds once, to nearest even, from the source type
-    (also to f16 and bf16, with subnormals and NaN kept); to an integer type it truncates towards zero, saturates, and takes
-    NaN to 0. ``trunci`` keeps the low bits. ``index_cast`` sign-extends or truncates between ``index`` and an
-    integer type, ``index_castui`` zero-extends.
+    (also to f16 and bf16, with subnormals and NaN kept); to an integer type it truncates towards zero, saturates,
+    and takes NaN to 0. ``trunci`` keeps the low bits. ``index_cast`` sign-extends or truncates between ``index``
+    and an integer type, ``index_castui`` zero-extends.
     """
 
     name = "vector_ext.cast"
@@ -435,7 +435,7 @@ class ScatterOp(IRDLOperation):
 
 @irdl_op_definition
 class BitmaskOp(IRDLOperation):
-    """The lanes of a mask as the bits of an integer, lane 0 lowest: ``vector_ext.bitmask %m : vector<16xi1> to i16``."""
+    """The lanes of a mask as bits of an integer, lane 0 lowest: ``vector_ext.bitmask %m : vector<16xi1> to i16``."""
 
     name = "vector_ext.bitmask"
     operand = operand_def(BaseAttr(VectorType))

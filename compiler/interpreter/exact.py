@@ -189,13 +189,13 @@ def _extreme(a: Array, b: Array, a_wins: Array, equal_bits: Array) -> Array:
 
 
 def maximum_number(a: Array, b: Array) -> Array:
-    """The larger one, a NaN beside a number ignored; -0 lies below +0."""
-    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, maximum(a, b)))
+    """The larger one, a NaN beside a number ignored; the second of equal ones, zeros of either sign among them."""
+    return np.where((a > b) | np.isnan(b), a, b)
 
 
 def minimum_number(a: Array, b: Array) -> Array:
-    """The smaller one, a NaN beside a number ignored; -0 lies below +0."""
-    return np.where(np.isnan(a), b, np.where(np.isnan(b), a, minimum(a, b)))
+    """The smaller one, a NaN beside a number ignored; the second of equal ones, zeros of either sign among them."""
+    return np.where((a < b) | np.isnan(b), a, b)
 
 
 def negate(a: Array) -> Array:

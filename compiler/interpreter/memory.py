@@ -56,6 +56,21 @@ class Reference:
         axes, extents = tuple(self.axes[i] for i in kept), tuple(shape[i] for i in kept)
         return Reference(self.array, tuple(origin), tuple(lower), tuple(upper), axes, extents)
 
+    def flatten(self) -> Reference:
+        """All elements of a whole array as one axis.
+
+        Raises:
+            InterpreterError: it is a window, or the array's elements do not lie in row-major order.
+        """
+        whole = Reference.whole(self.array)
+        if (self.origin, self.lower, self.upper, self.axes) != (whole.origin, whole.lower, whole.upper, whole.axes):
+            raise InterpreterError("tile.flatten takes a whole buffer, not a window of one; flatten before tile.window")
+        if not self.array.flags.c_contiguous:
+            raise InterpreterError(
+                "tile.flatten needs elements in row-major order; pass a copy by np.ascontiguousarray as the buffer"
+            )
+        return Reference.whole(self.array.reshape(-1))
+
     def _valid(self) -> tuple[Array, tuple[slice, ...]]:
         """The valid part of the array as a view with the axes of the reference, and its place within the reference."""
         sizes = [max(high - low, 0) for low, high in zip(self.lower, self.upper, strict=True)]
@@ -133,6 +148,10 @@ def _window(frame: Frame, op: tile.WindowOp) -> Iterable[Reference]:
     return (frame.reference(op.ref).window(starts, shape, op.squeezed_axes),)
 
 
+def _flatten(frame: Frame, op: tile.FlattenOp) -> Iterable[Reference]:
+    return (frame.reference(op.ref).flatten(),)
+
+
 def _dim(frame: Frame, op: tile.DimOp) -> Iterable[Array]:
     return (np.array(frame.reference(op.ref).shape[op.axis.value.data], np.int64),)
 
@@ -159,6 +178,7 @@ def _store(frame: Frame, op: tile.StoreOp) -> Iterable[Array]:
 
 MEMORY_HANDLERS: dict[type[Operation], Handler] = {
     tile.WindowOp: _window,
+    tile.FlattenOp: _flatten,
     tile.DimOp: _dim,
     tile.AllocOp: _alloc,
     tile.LoadOp: _load,

@@ -57,7 +57,7 @@ def convert_loops_to_llvm(module: ModuleOp, options: LoweringOptions) -> None:
         if isinstance(op, func.FuncOp):
             new_block.add_ops(lower_function(op, TABLE, options))
         elif isinstance(op, llvm.FuncOp | llvm.GlobalOp):
-            op.detach()
+            module.body.block.detach_op(op)
             new_block.add_op(op)
         else:
             raise CompileError(f"convert-loops-to-llvm: a module holds functions and globals only, not {op.name}")

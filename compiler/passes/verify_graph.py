@@ -11,7 +11,7 @@ It runs first in every compilation, on the graph as built or as parsed, and chan
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -23,12 +23,14 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
-from ..dialects.graph import ApplyOp, CustomOp, RegisteredOp
+from ..dialects.graph import CustomOp, RegisteredOp
 from ..dims import SymbolicDim
 from ..errors import HalfulpError, quoted_list
 from ..kernel_call import match_call, match_parameters
 from ..locations import location_of
+from ..options import ordered_flags
 from ..registry import find_kernel, find_op
+from ..types import TensorType
 
 
 @dataclass(frozen=True)
@@ -55,30 +57,32 @@ def verify_dominance(module: ModuleOp) -> None:
 
 
 def _verify_region(region: Region, visible: set[SSAValue]) -> None:
-    """``visible`` holds the values of the regions around this one that its ops may use."""
-    if len(region.blocks) == 1:
-        _verify_block(region.block, set(visible))
-        return
-    dominance = DominanceInfo(region)
+    """``visible`` holds the values from around the region that its ops may use; it is the same set afterwards."""
+    dominance = DominanceInfo(region) if len(region.blocks) > 1 else None
     for block in region.blocks:
-        before = set(visible)
-        for other in region.blocks:
-            if dominance.strictly_dominates(other, block):
-                before.update(other.args)
-                before.update(result for op in other.ops for result in op.results)
-        _verify_block(block, before)
+        added: list[SSAValue] = []
+        if dominance is not None:
+            for other in region.blocks:
+                if dominance.strictly_dominates(other, block):
+                    added += [*other.args, *(result for op in other.ops for result in op.results)]
+        visible.update(added)
+        added += _verify_block(block, visible)
+        visible.difference_update(added)
 
 
-def _verify_block(block: Block, visible: set[SSAValue]) -> None:
-    visible.update(block.args)
+def _verify_block(block: Block, visible: set[SSAValue]) -> list[SSAValue]:
+    """Check the ops of a block; adds its values to ``visible`` and returns them."""
+    added: list[SSAValue] = list(block.args)
+    visible.update(added)
     for op in block.ops:
         for index, operand in enumerate(op.operands):
             if operand not in visible:
                 _fail(op, f"operand {index} ({_name(operand)}) {_why_invisible(op, operand)}")
-        inside = set() if op.has_trait(IsolatedFromAbove) else visible
         for region in op.regions:
-            _verify_region(region, inside)
+            _verify_region(region, set() if op.has_trait(IsolatedFromAbove) else visible)
         visible.update(op.results)
+        added += op.results
+    return added
 
 
 def _name(value: SSAValue) -> str:
@@ -105,24 +109,62 @@ def _owner_text(value: SSAValue) -> str:
 def _why_invisible(op: Operation, value: SSAValue) -> str:
     block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
     use = op.parent
-    if block is use:
-        return "is used before it is defined; move its definition up"
+    if block is not use and block is not None and use is not None and block.parent is use.parent:
+        return "is defined in a block that does not come before on every path; pass it as a block argument"
     around: Block | None = use
     while around is not None and around is not block:
         parent = around.parent_op()
         if parent is not None and parent.has_trait(IsolatedFromAbove):
             return f"is defined outside of {_subject(parent)}, whose body sees no value from outside; pass it in"
         around = None if parent is None else parent.parent
-    if around is block and block is not None:
-        return "is used before it is defined; move its definition up"
-    if block is not None and use is not None and block.parent is use.parent:
-        return "is defined in a block that does not come before on every path; pass it as a block argument"
-    return "is defined in a region that this op is not in; return it from that region"
+    if around is None:
+        return "is defined in a region that this op is not in; return it from that region"
+    return "is used before it is defined; move its definition up"
 
 
 def _verify_call(op: RegisteredOp) -> None:
-    verify: Callable[[], None] = {ApplyOp: _verify_apply, CustomOp: _verify_custom}[type(op)].__get__(op)
     try:
-        verify()
+        if isinstance(op, CustomOp):
+            computed = _verify_custom(op)
+        else:
+            computed = _verify_apply(op)
     except HalfulpError as error:
         _fail(op, error.message.removeprefix(f"{op.subject}: "))
+    if wrong := [symbol for symbol in op.defined_symbols if symbol not in computed]:
+        _fail(op, f"defines {quoted_list(wrong)}, but it computes {quoted_list(computed) if computed else 'no size'}")
+
+
+def _verify_custom(op: CustomOp) -> list[str]:
+    """Match the call against the kernel; returns the symbols that the kernel computes."""
+    kernel = find_kernel(op.callee.data, op.subject)
+    call = match_call(
+        kernel, op.device_ref, op.argument_types, op.output_types, op.parameter_values, op.subject
+    )
+    return [dim.name for dims in call.computed.values() for dim in dims if isinstance(dim, SymbolicDim)]
+
+
+def _verify_apply(op: RegisteredOp) -> list[str]:
+    """Compare the results' types with the shape rule; returns the symbols that the op may define."""
+    definition = find_op(op.callee.data, op.subject)
+    if op.flags and not definition.fastmath:
+        _fail(op, f"takes no fastmath flags, but has {', '.join(ordered_flags(op.flags))}")
+    parameters = match_parameters(definition.parameters, op.parameter_values, op.subject)
+    wanted = tuple(definition.infer(op.argument_types, parameters))
+    if wanted != op.output_types:
+        _fail(op, f"its results must be {_types_text(wanted)}, not {_types_text(op.output_types)}")
+    return list(op.defined_symbols) if definition.defines_symbols else []
+
+
+def _types_text(types: Iterable[TensorType]) -> str:
+    return ", ".join(str(t) for t in types) or "none"
+
+
+def _subject(op: Operation) -> str:
+    return op.subject if isinstance(op, RegisteredOp) else op.name
+
+
+def _fail(op: Operation, message: str) -> NoReturn:
+    location = location_of(op)
+    place = "" if location is None else f"\n  at {location.with_source()}"
+    text = f"{_subject(op)}: {message}{place}"
+    op.emit_error(text, VerifyException(text))

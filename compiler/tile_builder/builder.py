@@ -10,7 +10,6 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     AnyFloat,
-    DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -107,10 +106,9 @@ class TileBuilder:
             scalar = IntegerAttr(int(value), element, truncate_bits=True)
         else:
             scalar = IntegerAttr(int(value), IndexType())
-        if not isinstance(value_type, TensorType):
-            return self._emit(arith.ConstantOp(scalar))
-        dense = DenseIntOrFPElementsAttr.from_list(value_type, [scalar.value.data])
-        return self._emit(arith.ConstantOp(dense))
+        constant = self._emit(arith.ConstantOp(scalar))
+        # A dense attribute would hold every element of the block.
+        return self.splat(constant, value_type.get_shape()) if isinstance(value_type, TensorType) else constant
 
     def index(self, value: int) -> Value:
         return self.constant(value, IndexType())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ctypes
 from bisect import bisect_left
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -24,9 +25,9 @@ from halfulp.compiler.errors import CompileError
 from halfulp.compiler.passes.convert_loops_to_llvm import ConvertLoopsToLlvmPass
 from halfulp.runtime.loader import LoadError, NativeLibrary
 
-Array = NDArray[np.generic]
+Array = NDArray[Any]
 
-DTYPES: dict[str, np.dtype[np.generic]] = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "f16": np.dtype(np.float16),
     "bf16": np.dtype(ml_dtypes.bfloat16),
     "f32": np.dtype(np.float32),
@@ -81,9 +82,9 @@ def call(function: Callable[[int, int], None], arrays: list[Array], dims: list[i
 
 
 def elementwise_source(body: str, operands: list[str], result: str, lanes: int) -> str:
-    """A loop over arrays of types ``operands``: ``body`` makes ``%r`` from ``%a0``, ``%a1``, ...; ``T`` in it is a vector suffix.
+    """A loop over arrays of types ``operands``, where ``body`` makes ``%r`` from ``%a0``, ``%a1``, ...
 
-    ``lanes`` 0 makes a loop over scalars.
+    ``<f32>`` in the body stands for a vector of ``lanes`` f32, or for f32 if ``lanes`` is 0.
     """
     arguments = "".join(f"%x{i} : memref<?x{t}>, " for i, t in enumerate(operands))
 
@@ -118,7 +119,7 @@ func.func @f({arguments}%y : memref<?x{result}>, %n : index) attributes {{halful
 
 
 def run_elementwise(
-    body: str, inputs: list[tuple[str, Array]], result: str, *, lanes: int, bits: int | None = None
+    body: str, inputs: Sequence[tuple[str, Array]], result: str, *, lanes: int, bits: int | None = None
 ) -> Array:
     """``body`` on every element of the inputs; the length is padded to a multiple of the lanes."""
     size = len(inputs[0][1])
@@ -162,11 +163,11 @@ def _midpoints(t: str) -> tuple[list[Fraction], int]:
     values = np.arange(infinity, dtype=np.uint16).view(DTYPES[t]).astype(np.float64)
     exact = [Fraction(float(v)) for v in values]
     exact.append(2 * exact[-1] - exact[-2])  # where the next value would be, were it finite
-    return [(a + b) / 2 for a, b in zip(exact, exact[1:], strict=False)], infinity
+    return [(a + b) / 2 for a, b in pairwise(exact)], infinity
 
 
 def round_to_16_bits(exact: Fraction, t: str, *, negative_zero: bool = False) -> int:
-    """The pattern of the nearest value, ties to even: by search among all values, nothing shared with the code under test."""
+    """The pattern of the nearest value, ties to even, found by search among all values."""
     midpoints, _ = _midpoints(t)
     size = abs(exact)
     pattern = bisect_left(midpoints, size)

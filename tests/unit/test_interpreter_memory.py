@@ -173,6 +173,42 @@ def test_dim_is_the_extent_of_the_window(parse_tile: Parse) -> None:
     assert out.tolist() == [7, 5]
 
 
+FLATTEN = """
+tile.kernel @k(%x: !tile.ref<[?, 3], i32, global>) grid() axes [] {
+  %one = arith.constant 1 : index
+  %f = tile.flatten %x : !tile.ref<[?, 3], i32, global> -> !tile.ref<[?], i32, global>
+  %w = tile.window %f[%one] blocked [4] squeezed [] : !tile.ref<[?], i32, global> -> !tile.ref<[4], i32, global>
+  %b = arith.constant dense<7> : tensor<4xi32>
+  tile.store %b, %w : tensor<4xi32>, !tile.ref<[4], i32, global>
+  tile.return
+}"""
+
+
+def test_flatten_is_a_view_in_row_major_order(parse_tile: Parse) -> None:
+    array = np.zeros((2, 3), np.int32)
+    run(parse_tile, FLATTEN, [array])
+    assert array.tolist() == [[0, 0, 0], [0, 7, 7]]
+
+
+def test_flatten_needs_row_major_order(parse_tile: Parse) -> None:
+    with pytest.raises(InterpreterError) as error:
+        run(parse_tile, FLATTEN, [np.zeros((3, 2), np.int32).T])
+    assert str(error.value) == (
+        "tile.flatten needs elements in row-major order; pass a copy by np.ascontiguousarray as the buffer"
+    )
+
+
+def test_flatten_takes_no_window() -> None:
+    reference = Reference.whole(np.zeros((2, 3), np.int32))
+    for window in (reference.window([0, 0], [1, 3], [0]), reference.window([1, 0], [2, 3], [])):
+        with pytest.raises(InterpreterError) as error:
+            window.flatten()
+        assert str(error.value) == (
+            "tile.flatten takes a whole buffer, not a window of one; flatten before tile.window"
+        )
+    assert reference.window([0, 0], [2, 3], []).flatten().shape == (6,)
+
+
 IDENTITY = """
 tile.kernel @k(%x: !tile.ref<[?, 4], f32, global>) grid() axes [] {
   %zero = arith.constant 0 : index

@@ -13,7 +13,7 @@ from xdsl.dialects import math as math_dialect
 from xdsl.dialects.builtin import ModuleOp
 
 from halfulp.compiler.codegen.math.table import EXPANSIONS
-from halfulp.compiler.dialects.tile import KernelOp, Tile
+from halfulp.compiler.dialects.tile import KernelOp, RefType, Tile
 from halfulp.compiler.interpreter import FailedCheck, InterpreterError, interpret, interpret_kernel
 from halfulp.compiler.interpreter.frame import TERMINATORS
 from halfulp.compiler.interpreter.machine import HANDLERS
@@ -181,7 +181,7 @@ BINARY: dict[str, tuple[list[Any], Any]] = {
 
 # ops run by whole programs: each has tests of its own in the file named
 ELSEWHERE = {
-    "test_interpreter_memory.py": {"tile.window", "tile.dim", "tile.alloc", "tile.load", "tile.store"},
+    "test_interpreter_memory.py": {"tile.window", "tile.flatten", "tile.dim", "tile.alloc", "tile.load", "tile.store"},
     "test_interpreter_order.py": {"tile.top_merge"},
     "test_interpreter_kernels.py": {
         *("tile.kernel", "tile.launch", "tile.return", "tile.buffer", "tile.set_dim", "tile.check"),
@@ -218,7 +218,8 @@ def result_of(module: ModuleOp) -> np.ndarray[Any, Any]:
     kernel = module.body.block.first_op
     assert isinstance(kernel, KernelOp)
     ref = kernel.arguments[0].type
-    dtypes = {
+    assert isinstance(ref, RefType)
+    dtypes: dict[str, Any] = {
         "i1": np.bool_,
         "index": np.int64,
         "bf16": "bfloat16",
@@ -226,8 +227,8 @@ def result_of(module: ModuleOp) -> np.ndarray[Any, Any]:
         "f32": np.float32,
         "f64": np.float64,
     }
-    element = str(ref.element_type)  # type: ignore[attr-defined]
-    out = np.zeros(ref.extents, dtypes.get(element, element.replace("i", "int")))  # type: ignore[attr-defined]
+    element = str(ref.element_type)
+    out: np.ndarray[Any, Any] = np.zeros(ref.extents, dtypes.get(element, element.replace("i", "int")))
     assert interpret_kernel(kernel, [], [out]) is None
     return out
 
@@ -236,7 +237,7 @@ def same(actual: np.ndarray[Any, Any], expected: list[Any]) -> bool:
     """Equal elements, signs of zeros included."""
     flat = actual.ravel().astype(np.float64)
     wanted = np.array(expected, np.float64)
-    return np.array_equal(flat, wanted) and np.array_equal(np.signbit(flat), np.signbit(wanted))
+    return bool(np.array_equal(flat, wanted) and np.array_equal(np.signbit(flat), np.signbit(wanted)))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -273,9 +274,13 @@ def test_elementary_functions_use_the_expansions(name: str, parse_tile: Parse) -
     arity = (EXPANSIONS.get(function) or EXPANSIONS[function.removesuffix("f")])["f32"].arity
     operands = ", ".join(["{dense<[0.5, 0.75]> : tensor<2xf32>}"] * arity)
     got = result_of(parse_tile(kernel_of(f"{name} {operands} : tensor<2xf32>", "tensor<2xf32>")))
-    reference = {"powf": np.power, "rsqrt": lambda x: 1 / np.sqrt(x), "erf": np.vectorize(math.erf)}
-    exact = reference.get(function) or getattr(np, {"absf": "abs"}.get(function, function))
-    expected = exact(*[np.array([0.5, 0.75])] * arity)
+    others: dict[str, Callable[..., Any]] = {
+        "powf": np.power,
+        "rsqrt": lambda x: 1 / np.sqrt(x),
+        "erf": np.vectorize(math.erf),
+    }
+    reference = others.get(function) or getattr(np, function)
+    expected = reference(*[np.array([0.5, 0.75])] * arity)
     np.testing.assert_allclose(got, expected, rtol=2.0**-22)
 
 

@@ -77,7 +77,7 @@ def test_float_reduction_follows_order_r(kind: str, n: int, dtype: type) -> None
     generator = np.random.default_rng(n)
     # products stay in range, sums round at every step
     values = generator.choice([0.5, 1.5, -1.25, 0.9, -1.1], n) if kind == "mul" else generator.standard_normal(n) * 1e3
-    row = values.astype(dtype)
+    row: Array = values.astype(dtype)
     operation, identity = FLOAT_SCALARS[kind]
     for lanes in (1, 8, 64):
         got = reduce_in_order(kind, row, 0, lanes)
@@ -160,7 +160,7 @@ def test_an_empty_axis_gives_the_identity(dtype: type) -> None:
     for kind in FLOAT_REDUCTIONS if dtype is np.float32 else INTEGER_REDUCTIONS:
         combine, identity = reduction(kind, np.dtype(dtype))
         assert reduce_in_order(kind, np.zeros((2, 0), dtype), 1, 64).tolist() == [identity] * 2
-        samples = np.array([0, 1, 2, 5, 127], dtype)
+        samples: Array = np.array([0, 1, 2, 5, 127], dtype)
         assert (combine(np.full(samples.shape, identity), samples) == samples).all()
 
 
@@ -173,10 +173,10 @@ def test_dot_is_one_chain_over_ascending_k(fused: bool) -> None:
     a, b, acc = (generator.standard_normal(shape) for shape in ((3, 17), (17, 4), (3, 4)))
     got = dot(a, b, acc, fused=fused)
     for i, j in np.ndindex(3, 4):
-        total = acc[i, j]
+        total = float(acc[i, j])
         for k in range(17):
             product = a[i, k] * b[k, j]
-            total = fma_through_integers(float(a[i, k]), float(b[k, j]), float(total)) if fused else total + product
+            total = fma_through_integers(a[i, k], b[k, j], total) if fused else total + product
         assert got[i, j] == total
 
 

@@ -23,7 +23,7 @@ from halfulp.compiler.dims import Dim
 from halfulp.compiler.dtypes import DType
 from halfulp.compiler.errors import GraphTypeError
 from halfulp.compiler.options import CompileOptions
-from halfulp.runtime import CPU, Buffer, Device, ExecutionError, InferenceSession, Model
+from halfulp.runtime import CPU, Buffer, Device, ExecutionError, Model
 from halfulp.runtime.buffer import wrap
 from halfulp.runtime.loader import NativeLibrary
 from halfulp.runtime.weights import bind_weights
@@ -477,11 +477,11 @@ def test_metadata() -> None:
 
 
 def weighted_model(weights: dict[str, Any]) -> Model:
-    """x + w, or with the constant in the weight's place where ``weights`` is empty."""
-    other = spec(WEIGHT, 0, "w", f32, ["n"])
+    """x + w, of size 2."""
+    other = spec(WEIGHT, 0, "w", f32, [2])
     return model(
         ADD,
-        [spec(INPUT, 0, "x", f32, ["n"]), other, spec(OUTPUT, 0, "y", f32, ["n"])],
+        [spec(INPUT, 0, "x", f32, [2]), other, spec(OUTPUT, 0, "y", f32, [2])],
         [Segment("add", ())],
         weights=weights,
     )
@@ -494,13 +494,6 @@ def test_weights_are_read_in_place() -> None:
     shared = weighted_model({"w": w})
     w[0] = 50
     assert shared.execute(floats(1, 2))[0].to_numpy().tolist() == [51, 22]
-
-
-def test_weights_bind_symbols() -> None:
-    assert raised(ExecutionError, lambda: weighted_model({"w": floats(1, 2)}).execute(X)) == (
-        "model 'g': symbolic dimension 'n' is 2 on axis 0 of weight 'w' but 3 on axis 0 of input 0 ('x'); "
-        "the two must be equal"
-    )
 
 
 def test_constants() -> None:
@@ -545,10 +538,3 @@ def test_model_is_freed_with_its_last_reference() -> None:
         assert gone() is None
     finally:
         gc.enable()
-
-
-def test_session_refuses_what_is_no_device() -> None:
-    assert InferenceSession().devices == InferenceSession(devices=[CPU(), CPU()]).devices == (CPU(),)
-    assert raised(GraphTypeError, lambda: InferenceSession(devices=["cpu"])) == (  # type: ignore[list-item]
-        "InferenceSession(devices=...) takes devices such as CPU(), not 'cpu'"
-    )

@@ -15,7 +15,7 @@ from halfulp.runtime import Buffer
 from halfulp.runtime.weights import bind_weights
 
 DECLARED = [
-    BufferSpec(BufferRole.WEIGHT, 0, "layer.scale", DType.float32, (Dim(2), Dim("n"))),
+    BufferSpec(BufferRole.WEIGHT, 0, "layer.scale", DType.float32, (Dim(2), Dim(3))),
     BufferSpec(BufferRole.WEIGHT, 1, "layer.bias", DType.float32, (Dim(2),)),
 ]
 GOOD = {"layer.scale": np.zeros((2, 3), np.float32), "layer.bias": np.zeros(2, np.float32)}
@@ -43,7 +43,7 @@ GOOD = {"layer.scale": np.zeros((2, 3), np.float32), "layer.bias": np.zeros(2, n
         (
             {"layer.scale": np.zeros((3, 3), np.float32)},
             GraphError,
-            "graph 'g': weight 'layer.scale' must have shape [2, n], got [3, 3]",
+            "graph 'g': weight 'layer.scale' must have shape [2, 3], got [3, 3]",
         ),
         (
             {"layer.bias": np.zeros(1, np.float32)},

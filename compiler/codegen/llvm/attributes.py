@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, UnitAttr, i1
 from xdsl.dialects.llvm import FastMathAttr, FuncOp
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute
@@ -108,7 +108,7 @@ def _passthrough_texts(entries: Attribute, owner: str) -> Iterable[str]:
         elif isinstance(entry, StringAttr):
             yield quoted_bytes(entry.data.encode())
         elif isinstance(entry, ArrayAttr) and all(isinstance(part, StringAttr) for part in entry):
-            yield "=".join(quoted_bytes(part.data.encode()) for part in entry)  # type: ignore[attr-defined]
+            yield "=".join(quoted_bytes(part.data.encode()) for part in entry)
         else:
             raise CompileError(f"LLVM text: {owner} passes through {entry}; use a string or a pair of strings")
 
@@ -145,7 +145,7 @@ def loop_hints(hints: Attribute, owner: str) -> list[str]:
     nodes = []
     assert isinstance(hints, DictionaryAttr)
     for name, value in hints.data.items():
-        is_bool = isinstance(value, IntegerAttr) and value.type.width.data == 1  # type: ignore[union-attr]
+        is_bool = isinstance(value, IntegerAttr) and value.type == i1
         number = value.value.data if isinstance(value, IntegerAttr) else None
         if name == "unroll" and is_bool and not number:
             nodes.append('!{!"llvm.loop.unroll.disable"}')

@@ -1,7 +1,7 @@
 """LLVM text of constants, exact to the bit: NaN payloads, infinities and -0.0 included.
 
-f32 and f64 are written as the 64-bit pattern of the same value in f64 unless a short decimal is exact, f16 as ``0xH....`` and
-bf16 as ``0xR....`` (LangRef, "Simple Constants").
+f32 and f64 are written as the 64-bit pattern of the same value in f64 unless a short decimal is exact, f16 as
+``0xH....`` and bf16 as ``0xR....`` (LangRef, "Simple Constants").
 """
 
 from __future__ import annotations

@@ -312,6 +312,10 @@ def _inline_asm(f: FunctionText, op: llvm.InlineAsmOp) -> None:
     f.lines.append(f"  {target}{tail}call {result_type} asm{''.join(words)} {text}, {constraints}({values})")
 
 
+def _unreachable(f: FunctionText, op: llvm.UnreachableOp) -> None:
+    f.lines.append("  unreachable")
+
+
 def _fence(f: FunctionText, op: llvm_ext.FenceOp) -> None:
     f.lines.append(f"  fence {op.ordering.data.value}")
 
@@ -416,7 +420,7 @@ WRITERS: dict[type[Operation], Writer] = {
     llvm.SelectOp: _select,
     llvm.ShuffleVectorOp: _shufflevector,
     llvm.StoreOp: _store,
-    llvm.UnreachableOp: lambda f, op: f.lines.append("  unreachable"),
+    llvm.UnreachableOp: _unreachable,
     llvm_ext.AtomicRMWOp: _atomicrmw,
     llvm_ext.CmpXchgOp: _cmpxchg,
     llvm_ext.ExtractElementOp: _extractelement,

@@ -1,7 +1,7 @@
 """A module of the ``llvm`` dialect as LLVM text, in one pass.
 
-Nothing is dropped: an op or attribute without a text is a CompileError that names it. Upstream's own conversion drops fastmath
-flags on several ops and rejects bf16, hence this one.
+Nothing is dropped: an op or attribute without a text is a CompileError that names it. Upstream's own conversion
+drops fastmath flags on several ops and rejects bf16, hence this one.
 """
 
 from __future__ import annotations

@@ -70,12 +70,14 @@ _TEXT: dict[type[Attribute], Callable[[Any], str]] = {
     LLVMArrayType: lambda t: f"[{t.size.data} x {type_text(t.type)}]",
     LLVMVoidType: lambda t: "void",
     LLVMFunctionType: _function,
-    **{t: (lambda _, name=names[0]: name) for t, names in _FLOAT_NAMES.items()},
 }
 
 
 def type_text(t: Attribute) -> str:
     """A type as LLVM writes it: ``vector<16xbf16>`` is ``<16 x bfloat>``. CompileError for a type LLVM lacks."""
+    names = _FLOAT_NAMES.get(type(t))
+    if names is not None:
+        return names[0]
     text = _TEXT.get(type(t))
     if text is None:
         raise CompileError(f"LLVM text: type {t} has no LLVM counterpart; lower it to the llvm dialect first")

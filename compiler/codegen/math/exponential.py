@@ -35,7 +35,7 @@ _EXP_F32 = _Exponential(
     factor=float.fromhex("0x1.715476p0"),
     ln2=hexadecimal("0x1.62e430p-1 -0x1.05c610p-29"),
     # |r| <= 0.3467; minimax in the relative error of e^r: 2^-28.2.
-    polynomial=hexadecimal("0x1p0 0x1p0 0x1.fffffcp-2 0x1.55548cp-3 0x1.555858p-5 0x1.123da8p-7 0x1.6ac174p-10"),
+    polynomial=hexadecimal("0x1p0 0x1p0 0x1.fffffcp-2 0x1.555478p-3 0x1.555858p-5 0x1.124930p-7 0x1.6ab99ep-10"),
     lower=-104.0,
     upper=89.0,
 )
@@ -86,7 +86,7 @@ def _exponential(e: Emitter[V], x: V, constants: _Exponential, upper_bounded: bo
     return scale_in_two_steps(e, format, value, shifted)
 
 
-_EXPM1_F32 = hexadecimal("0x1.fffffep-2 0x1.5554aap-3 0x1.55579cp-5 0x1.122c34p-7 0x1.6abdc2p-10")
+_EXPM1_F32 = hexadecimal("0x1.fffffep-2 0x1.555484p-3 0x1.55576cp-5 0x1.1242acp-7 0x1.6b2190p-10")
 
 
 def expm1_f32(e: Emitter[V], x: V) -> V:

@@ -17,23 +17,23 @@ _EXPONENT_MASK_F32 = -(1 << F32.fraction_bits)  # sign and exponent
 _LN2_F32 = float.fromhex("0x1.62e430p-1")
 # |f| <= 1/3; minimax in the relative error of log(1 + f): 2^-27.5.
 _LOG_F32 = hexadecimal(
-    "-0x1p-1 0x1.555506p-2 -0x1.fffedep-3 0x1.99d088p-3 -0x1.55a192p-3"
-    " 0x1.1ed034p-3 -0x1.f29f3cp-4 0x1.1e8818p-3 -0x1.0904d0p-3"
+    "-0x1p-1 0x1.55550ap-2 -0x1.ffff1ep-3 0x1.99d026p-3 -0x1.5597a0p-3"
+    " 0x1.1ed348p-3 -0x1.f29f3cp-4 0x1.1e7704p-3 -0x1.0c07dcp-3"
 )
 
 _LOG2_E_F32 = hexadecimal("0x1.715476p0 0x1.4ae0c0p-26")
 # |f| <= 1/3; log2(1 + f) = f log2(e) + f^2 P(f), minimax in the relative error: 2^-26.9.
 _LOG2_F32 = hexadecimal(
-    "-0x1.715476p-1 0x1.ec7014p-2 -0x1.715492p-2 0x1.27a38ap-2 -0x1.ec8b68p-3 0x1.9d2026p-3"
-    " -0x1.6c5f72p-3 0x1.a0b322p-3 -0x1.6932a0p-3"
+    "-0x1.715476p-1 0x1.ec700ep-2 -0x1.715488p-2 0x1.27a392p-2 -0x1.ec8d54p-3 0x1.9d20e2p-3"
+    " -0x1.6c5414p-3 0x1.a0b322p-3 -0x1.6932a0p-3"
 )
 
 _THREE_QUARTERS_F32 = 0x3F400000
 _FOUR_F32 = 0x40800000
 # -1/4 <= f <= 1/2; minimax in the relative error of log(1 + f): 2^-27.6.
 _LOG1P_F32 = hexadecimal(
-    "-0x1p-1 0x1.5555a4p-2 -0x1.000046p-2 0x1.99695cp-3 -0x1.54ed7ep-3"
-    " 0x1.2884a6p-3 -0x1.0da5a4p-3 0x1.ad0c38p-4 -0x1.71e882p-5"
+    "-0x1p-1 0x1.5555aep-2 -0x1.000056p-2 0x1.996946p-3 -0x1.54ed46p-3"
+    " 0x1.288468p-3 -0x1.0da5acp-3 0x1.ad0c38p-4 -0x1.71e882p-5"
 )
 
 

@@ -12,8 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .emitter import ElementType
-from .exponential import exp2_f32, exp_f32
-from .logarithm import log_f32
+from .error_function import erf_f32
+from .exponential import exp2_f32, exp_f32, expm1_f32
+from .hyperbolic import tanh_f32
+from .logarithm import log1p_f32, log2_f32, log_f32
+from .power import pow_f32
+from .root import rsqrt_f32
+from .trigonometric import cos_f32, sin_f32
 
 
 @dataclass(frozen=True)
@@ -27,11 +32,31 @@ class Expansion:
     arity: int = 1
 
 
-_EXP_SPECIAL = "f(-inf) = +0, f(+inf) = +inf, f(±0) = 1; NaN gives NaN; overflow to +inf, gradual underflow to +0"
-_LOG_SPECIAL = "f(±0) = -inf, f(1) = +0, f(+inf) = +inf; NaN and x < 0 give NaN"
+_EXP = "f(-inf) = +0, f(+inf) = +inf, f(±0) = 1; overflow to +inf, gradual underflow to +0"
+_EXPM1 = "f(-inf) = -1, f(+inf) = +inf, f(±0) = ±0; overflow to +inf"
+_LOG = "f(±0) = -inf, f(1) = +0, f(+inf) = +inf; x < 0 gives NaN"
+_LOG1P = "f(-1) = -inf, f(±0) = ±0, f(+inf) = +inf; x < -1 gives NaN"
+_SIN = "f(±0) = ±0; f(±inf) is NaN"
+_COS = "f(±0) = 1; f(±inf) is NaN"
+_ODD_TO_ONE = "f(±0) = ±0, f(±inf) = ±1"
+_RSQRT = "f(±0) = ±inf, f(+inf) = +0; x < 0 gives NaN"
+_POW = (
+    "x^±0 = 1 and 1^y = 1 for any y and x, NaN too; (-1)^±inf = 1; (±0)^y and (±inf)^y are ±0 or ±inf, negative for"
+    " x = -0 or -inf and odd y; |x|^±inf is +0 or +inf; x < 0 with a finite y that is no integer gives NaN"
+)
 
+# Further: NaN gives NaN, and no operation traps.
 EXPANSIONS: dict[str, dict[ElementType, Expansion]] = {
-    "exp": {"f32": Expansion(exp_f32, 1.0, _EXP_SPECIAL, 20)},
-    "exp2": {"f32": Expansion(exp2_f32, 1.0, _EXP_SPECIAL, 20)},
-    "log": {"f32": Expansion(log_f32, 1.0, _LOG_SPECIAL, 30)},
+    "exp": {"f32": Expansion(exp_f32, 1.0, _EXP, 20)},
+    "exp2": {"f32": Expansion(exp2_f32, 1.0, _EXP, 20)},
+    "expm1": {"f32": Expansion(expm1_f32, 1.0, _EXPM1, 20)},
+    "log": {"f32": Expansion(log_f32, 1.0, _LOG, 30)},
+    "log2": {"f32": Expansion(log2_f32, 1.0, _LOG, 30)},
+    "log1p": {"f32": Expansion(log1p_f32, 1.0, _LOG1P, 30)},
+    "sin": {"f32": Expansion(sin_f32, 1.0, _SIN, 30)},
+    "cos": {"f32": Expansion(cos_f32, 1.0, _COS, 30)},
+    "tanh": {"f32": Expansion(tanh_f32, 1.0, _ODD_TO_ONE, 30)},
+    "erf": {"f32": Expansion(erf_f32, 1.0, _ODD_TO_ONE, 30)},
+    "rsqrt": {"f32": Expansion(rsqrt_f32, 1.0, _RSQRT, 30)},
+    "pow": {"f32": Expansion(pow_f32, 1.0, _POW, 30, arity=2)},
 }

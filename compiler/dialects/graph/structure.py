@@ -46,8 +46,7 @@ class GraphOp(IRDLOperation):
     def __init__(self, name: str, inputs: Mapping[str, TensorType], region: Region | None = None) -> None:
         if region is None:
             region = Region(Block(arg_types=[graph_tensor(input_type) for input_type in inputs.values()]))
-        for argument, input_name in zip(region.block.args, inputs, strict=True):
-            argument.name_hint = input_name
+        _name_values(region.block.args, list(inputs))
         super().__init__(
             properties={"sym_name": StringAttr(name), "input_names": strings(list(inputs))}, regions=[region]
         )
@@ -106,8 +105,7 @@ class GraphOp(IRDLOperation):
             attributes=attributes.data if attributes else {},
             regions=[region],
         )
-        for argument, (_, input_name) in zip(region.block.args, inputs, strict=True):
-            argument.name_hint = input_name
+        _name_values(region.block.args, [name for _, name in inputs])
         return op
 
     def print(self, printer: Printer) -> None:
@@ -120,6 +118,13 @@ class GraphOp(IRDLOperation):
         printer.print_region(self.body, print_entry_block_args=False)
 
 
+def _name_values(arguments: Sequence[BlockArgument], names: Sequence[str]) -> None:
+    """Let the inputs' values be printed under the inputs' names, as far as these can name a value."""
+    for argument, name in zip(arguments, names, strict=True):
+        if is_legal_name(name):
+            argument.name_hint = name
+
+
 def _parse_input(parser: Parser) -> tuple[Parser.Argument, str]:
     argument = parser.parse_argument(expect_type=False)
     name = argument.name.text[1:]
@@ -130,7 +135,7 @@ def _parse_input(parser: Parser) -> tuple[Parser.Argument, str]:
 
 
 def _print_input(printer: Printer, name: str, argument: BlockArgument) -> None:
-    if printer.print_ssa_value(argument) != name:  # the printer chose another: the name is taken outside the graph
+    if printer.print_ssa_value(argument) != name:  # xDSL drops a number at the end, and no two values share a name
         printer.print_string(f' as "{name}"')
     printer.print_string(": ")
     printer.print_attribute(argument.type)

@@ -67,7 +67,8 @@ def tensor_type(value: SSAValue) -> TensorType:
 def parse_device(parser: AttrParser) -> DeviceRef:
     """``cpu`` or ``gpu:N``."""
     text = parser.parse_identifier(context_msg=": a device is cpu or gpu:N")
-    if parser.parse_optional_punctuation(":") is not None:
+    if text == "gpu":
+        parser.parse_punctuation(":")
         text += f":{parser.parse_integer(allow_boolean=False, allow_negative=False)}"
     try:
         return DeviceRef.parse(text)

@@ -6,11 +6,12 @@ from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import (
     BFloat16Type,
     DenseIntOrFPElementsAttr,
-    IndexType,
+    FloatAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
     f32,
+    i16,
     i64,
 )
 from xdsl.dialects.utils import FastMathFlag
@@ -50,15 +51,15 @@ def _float_binary(target: type[Operation]) -> LoweringFunction:
     """
 
     def lower(b: FunctionLowering, op: Operation) -> None:
+        element = element_of(op.operands[0].type)
         lhs, rhs = (b.get(operand) for operand in op.operands)
         properties = flag_properties(fastmath(op))
-        t = lhs.type
-        if isinstance(element_of(t), BFloat16Type):
-            wide = b.like(t, f32)
-            lhs, rhs = extend_float(b, lhs, wide), extend_float(b, rhs, wide)
-            new = truncate_float(b, b.emit(target, (lhs, rhs), wide, properties), t)
+        if isinstance(element, BFloat16Type):
+            wide = b.like(lhs.type, f32)
+            lhs, rhs = extend_float(b, lhs, element, wide), extend_float(b, rhs, element, wide)
+            new = truncate_float(b, b.emit(target, (lhs, rhs), wide, properties), element)
         else:
-            new = b.emit(target, (lhs, rhs), t, properties)
+            new = b.emit(target, (lhs, rhs), lhs.type, properties)
         b.set(op.results[0], new)
 
     return lower
@@ -75,46 +76,40 @@ def _integer_intrinsic(name: str) -> LoweringFunction:
 def _constant(b: FunctionLowering, op: arith.ConstantOp) -> None:
     value: Attribute = op.value
     t = b.type(op.result.type)
-    if isinstance(value, IntegerAttr) and isinstance(value.type, IndexType):
-        value = IntegerAttr(value.value.data, i64)
-    elif isinstance(value, DenseIntOrFPElementsAttr) and isinstance(value.type.element_type, IndexType):
-        value = DenseIntOrFPElementsAttr(t, value.data)  # type: ignore[arg-type]
+    if t is not op.result.type:
+        # index and bf16 are integers in LLVM: the same bits under another type.
+        if isinstance(value, FloatAttr):
+            bits = int.from_bytes(value.type.pack((value.value.data,)), "little")
+            value = IntegerAttr(bits, i16, truncate_bits=True)
+        elif isinstance(value, IntegerAttr):
+            value = IntegerAttr(value.value.data, i64)
+        elif isinstance(value, DenseIntOrFPElementsAttr):
+            value = DenseIntOrFPElementsAttr(t, value.data)  # type: ignore[arg-type]
+    if not isinstance(value, IntegerAttr | FloatAttr | DenseIntOrFPElementsAttr):
+        raise b.error(op, f"holds {value}; write the values out")
     b.set(op.result, b.emit(llvm.ConstantOp, (), t, {"value": value}))
 
 
 def _negate(b: FunctionLowering, op: arith.NegfOp) -> None:
     operand = b.get(op.operand)
     t = operand.type
-    if isinstance(element_of(t), BFloat16Type):
-        b.set(op.result, sign_bits(b, operand, llvm.XOrOp, sign=True))
+    if isinstance(element_of(op.operand.type), BFloat16Type):
+        b.set(op.result, b.emit(llvm.XOrOp, (operand, b.integer(t, 0x8000)), t))
     else:
         b.set(op.result, b.emit(llvm.FNegOp, (operand,), t, flag_properties(fastmath(op))))
 
 
-def sign_bits(b: FunctionLowering, value: SSAValue, target: type[Operation], *, sign: bool) -> SSAValue:
-    """A 16-bit float with ``target`` (xor, and) applied to its pattern and the sign bit, or all the others."""
-    bits = b.bits_of(value)
-    mask = b.integer(bits.type, 0x8000 if sign else 0x7FFF)
-    return b.emit(llvm.BitcastOp, (b.emit(target, (bits, mask), bits.type),), value.type)
-
-
-def compare_floats(
-    b: FunctionLowering,
-    predicate: str,
-    lhs: SSAValue,
-    rhs: SSAValue,
-    flags: llvm.FastMathAttr,
-) -> SSAValue:
-    """``fcmp``; bf16 is compared as f32, which holds every bf16."""
-    if isinstance(element_of(lhs.type), BFloat16Type):
-        wide = b.like(lhs.type, f32)
-        lhs, rhs = extend_float(b, lhs, wide), extend_float(b, rhs, wide)
-    return b.fcmp(predicate, lhs, rhs, flags)
+def _comparable(b: FunctionLowering, operand: SSAValue) -> SSAValue:
+    """The float to compare with: bf16 as f32, which holds every bf16."""
+    value, element = b.get(operand), element_of(operand.type)
+    if isinstance(element, BFloat16Type):
+        return extend_float(b, value, element, b.like(value.type, f32))
+    return value
 
 
 def _compare_floats(b: FunctionLowering, op: arith.CmpfOp | vector_ext.CmpFOp) -> None:
     predicate = arith.CMPF_COMPARISON_OPERATIONS[op.predicate.value.data]
-    b.set(op.result, compare_floats(b, predicate, b.get(op.lhs), b.get(op.rhs), fastmath(op)))
+    b.set(op.result, b.fcmp(predicate, _comparable(b, op.lhs), _comparable(b, op.rhs), fastmath(op)))
 
 
 def _compare_integers(b: FunctionLowering, op: arith.CmpiOp | vector_ext.CmpIOp) -> None:
@@ -130,29 +125,28 @@ def _select(b: FunctionLowering, op: arith.SelectOp | vector_ext.SelectOp) -> No
 def _extremum(is_max: bool) -> LoweringFunction:
     """maximumf, minimumf: NaN propagates and -0.0 < +0.0.
 
-    On x86 ``llvm.maximum`` takes 6 instructions of AVX-512 and branches for scalars. This form takes 5 and never branches: both orders
-    of ``a > b ? a : b`` (one ``vmaxps`` each) differ only in zeros and NaN; of two zeros ``and`` gives +0.0
-    (``or`` gives -0.0, for the minimum); a lane with a NaN is set to all ones, a NaN.
+    On x86 ``llvm.maximum`` takes 6 instructions of AVX-512, and branches for scalars. This takes 5 and never
+    branches: both orders     of ``a > b ? a : b`` (one ``vmaxps`` each) differ only in zeros and NaN; of two zeros
+    ``and`` gives +0.0 (``or`` gives -0.0, for the minimum); a lane with a NaN is set to all ones, a NaN.
     """
     predicate, join, name = ("ogt", llvm.AndOp, "llvm.maximum") if is_max else ("olt", llvm.OrOp, "llvm.minimum")
 
     def lower(b: FunctionLowering, op: arith.MaximumfOp | arith.MinimumfOp) -> None:
         lhs, rhs = b.get(op.lhs), b.get(op.rhs)
         flags, t = fastmath(op), lhs.type
-        if b.options.arch != "x86_64" and not isinstance(element_of(t), BFloat16Type):
+        if b.options.arch != "x86_64" and not isinstance(element_of(op.lhs.type), BFloat16Type):
             b.set(op.result, b.call_intrinsic(name, (lhs, rhs), t, flags))
             return
-        new = b.select(compare_floats(b, predicate, lhs, rhs, flags), lhs, rhs, flags)
-        bits: SSAValue | None = None
+        x, y = _comparable(b, op.lhs), _comparable(b, op.rhs)
+        new = b.select(b.fcmp(predicate, x, y, flags), lhs, rhs, flags)
         if FastMathFlag.NO_SIGNED_ZEROS not in flags.data:
-            swapped = b.select(compare_floats(b, predicate, rhs, lhs, flags), rhs, lhs, flags)
-            bits = b.bits_of(new)
-            bits = b.emit(join, (bits, b.bits_of(swapped)), bits.type)
+            swapped = b.select(b.fcmp(predicate, y, x, flags), rhs, lhs, flags)
+            new = b.bits_of(new)
+            new = b.emit(join, (new, b.bits_of(swapped)), new.type)
         if FastMathFlag.NO_NANS not in flags.data:
-            bits = b.bits_of(new) if bits is None else bits
-            is_nan = compare_floats(b, "uno", lhs, rhs, flags)
-            bits = b.select(is_nan, b.integer(bits.type, -1), bits)
-        b.set(op.result, new if bits is None else b.emit(llvm.BitcastOp, (bits,), t))
+            new = b.bits_of(new)
+            new = b.select(b.fcmp("uno", x, y, flags), b.integer(new.type, -1), new)
+        b.set(op.result, b.bitcast(new, t))
 
     return lower
 
@@ -166,9 +160,10 @@ def _number_extremum(predicate: str) -> LoweringFunction:
     def lower(b: FunctionLowering, op: arith.MaxnumfOp | arith.MinnumfOp) -> None:
         lhs, rhs = b.get(op.lhs), b.get(op.rhs)
         flags = fastmath(op)
-        new = b.select(compare_floats(b, predicate, lhs, rhs, flags), lhs, rhs, flags)
+        x, y = _comparable(b, op.lhs), _comparable(b, op.rhs)
+        new = b.select(b.fcmp(predicate, x, y, flags), lhs, rhs, flags)
         if FastMathFlag.NO_NANS not in flags.data:
-            new = b.select(compare_floats(b, "uno", rhs, rhs, flags), lhs, new, flags)
+            new = b.select(b.fcmp("uno", y, y, flags), lhs, new, flags)
         b.set(op.result, new)
 
     return lower
@@ -224,8 +219,7 @@ def _bitcast(b: FunctionLowering, op: arith.BitcastOp) -> None:
         b.type(op.result.type)
         b.set(op.result, operand)
         return
-    t = b.type(op.result.type)
-    b.set(op.result, operand if operand.type == t else b.emit(llvm.BitcastOp, (operand,), t))
+    b.set(op.result, b.bitcast(operand, b.type(op.result.type)))
 
 
 LOWERINGS: dict[type[Operation], LoweringFunction] = {

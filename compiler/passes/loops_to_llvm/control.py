@@ -9,6 +9,8 @@ A block argument stands for every carried value and every result.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import func, llvm, scf
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, SymbolRefAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -22,8 +24,13 @@ LOOP_HINTS = "halfulp.loop"
 _NSW = IntegerAttr(1, 32)
 
 
-def _types(b: FunctionLowering, values: object) -> list[Attribute]:
-    return [b.type(value.type) for value in values]  # type: ignore[attr-defined]
+def _types(b: FunctionLowering, values: Sequence[SSAValue]) -> list[Attribute]:
+    return [b.type(value.type) for value in values]
+
+
+def _bind(b: FunctionLowering, olds: Sequence[SSAValue], news: Sequence[SSAValue]) -> None:
+    for old, new in zip(olds, news, strict=True):
+        b.set(old, new)
 
 
 def _body(b: FunctionLowering, block: Block) -> list[SSAValue]:
@@ -52,8 +59,7 @@ def _for(b: FunctionLowering, op: scf.ForOp) -> None:
     b.block = header
     index, *carried = header.args
     in_range = b.icmp("slt", index, upper)
-    for old, new in zip((old_index, *old_carried), header.args, strict=True):
-        b.set(old, new)
+    _bind(b, (old_index, *old_carried), header.args)
 
     b.block = body
     yielded = _body(b, op.body.block)
@@ -65,8 +71,7 @@ def _for(b: FunctionLowering, op: scf.ForOp) -> None:
     done = b.new_block("for.exit")
     header.add_op(llvm.CondBrOp(in_range, body, [], done, []))
     b.block = done
-    for old, new in zip(op.results, carried, strict=True):
-        b.set(old, new)
+    _bind(b, op.results, carried)
 
 
 def _branch_of_if(b: FunctionLowering, region: Region, block: Block, join: Block) -> None:
@@ -89,8 +94,7 @@ def _if(b: FunctionLowering, op: scf.IfOp) -> None:
     b.region.add_block(join)
     start.add_op(llvm.CondBrOp(b.get(op.cond), then_block, [], else_block, []))
     b.block = join
-    for old, new in zip(op.results, join.args, strict=True):
-        b.set(old, new)
+    _bind(b, op.results, join.args)
 
 
 def _while(b: FunctionLowering, op: scf.WhileOp) -> None:
@@ -98,15 +102,13 @@ def _while(b: FunctionLowering, op: scf.WhileOp) -> None:
     before = b.new_block("while.before", _types(b, op.arguments))
     b.branch(before, [b.get(value) for value in op.arguments])
     b.block = before
-    for old, new in zip(op.before_region.block.args, before.args, strict=True):
-        b.set(old, new)
+    _bind(b, op.before_region.block.args, before.args)
     condition, *passed = _body(b, op.before_region.block)
     decision = b.block
 
     after = b.new_block("while.after", [value.type for value in passed])
     b.block = after
-    for old, new in zip(op.after_region.block.args, after.args, strict=True):
-        b.set(old, new)
+    _bind(b, op.after_region.block.args, after.args)
     latch = b.branch(before, _body(b, op.after_region.block))
     if LOOP_HINTS in op.attributes:
         latch.attributes[LOOP_HINTS] = op.attributes[LOOP_HINTS]
@@ -114,8 +116,7 @@ def _while(b: FunctionLowering, op: scf.WhileOp) -> None:
     done = b.new_block("while.exit", [value.type for value in passed])
     decision.add_op(llvm.CondBrOp(condition, after, passed, done, passed))
     b.block = done
-    for old, new in zip(op.results, done.args, strict=True):
-        b.set(old, new)
+    _bind(b, op.results, done.args)
 
 
 def result_type(types: list[Attribute]) -> Attribute:

@@ -142,8 +142,9 @@ def _entry_point(
 ) -> llvm.FuncOp:
     """``void @name.call(ptr buffers, ptr dims)``.
 
-    Memrefs are taken in order from ``buffers`` (8-byte pointers), index arguments in order from ``dims`` (i64). Around the call
-    the floating-point state is IEEE's default, whatever the caller had set; afterwards the caller's is restored.
+    Memrefs are taken in order from ``buffers`` (8-byte pointers), index arguments in order from ``dims`` (i64).
+    Around the call the floating-point state is IEEE's default, whatever the caller had set; afterwards the caller's
+    is restored.
     """
     name = f"{op.sym_name.data}.call"
     b = FunctionLowering(name, table, options)

@@ -1,8 +1,8 @@
 """The state of lowering one function: where new ops go, and which new value stands for which old one.
 
-Lowering is one recursive walk that builds new ops, not pattern rewriting: a pattern driver costs 40-80 us an op, building one
-5-13 us. For the same reason types are looked up by identity and ops are built with ``create``, which skips the
-argument handling of their constructors; the pass verifies nothing, ``--verify`` does.
+Lowering is one recursive walk that builds new ops, not pattern rewriting: a pattern driver costs 40-80 us an op,
+building one 5-13 us. For the same reason types are looked up by identity and ops are built with ``create``, which
+skips the argument handling of their constructors; the pass verifies nothing, ``--verify`` does.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 from xdsl.dialects import llvm
 from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
 from xdsl.dialects.builtin import (
+    AnyFloat,
+    BFloat16Type,
     BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
@@ -28,6 +30,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     VectorType,
     i1,
+    i16,
     i32,
     i64,
 )
@@ -35,7 +38,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...codegen.llvm.types import intrinsic_suffix
 from ...dialects import llvm_ext
-from ...dialects.vector_ext import bit_width, element_of
+from ...dialects.vector_ext import bit_width, element_of, lanes_of
 from ...errors import CompileError
 
 PTR = llvm.LLVMPointerType()
@@ -78,7 +81,8 @@ def flag_properties(flags: llvm.FastMathAttr) -> dict[str, Attribute]:
 class TypeLowering:
     """Types of the loops stage -> types of the ``llvm`` dialect, remembered by identity.
 
-    ``index`` becomes i64 and a flat memref a pointer; everything else stays.
+    ``index`` becomes i64, a flat memref a pointer, and bf16 i16, since LLVM's bf16 code on CPUs flushes subnormals
+    (even its ``select`` does); everything else stays.
     """
 
     def __init__(self) -> None:
@@ -92,18 +96,19 @@ class TypeLowering:
 
     @staticmethod
     def _lower(t: Attribute) -> Attribute:
-        if isinstance(t, IndexType):
-            return i64
+        if isinstance(t, IndexType | BFloat16Type):
+            return i64 if isinstance(t, IndexType) else i16
         if isinstance(t, VectorType):
             if len(t.shape.data) != 1 or t.get_num_scalable_dims():
                 raise CompileError(
                     f"convert-loops-to-llvm: vectors must be fixed and 1-D, not {t}; lower to 1-D vectors first"
                 )
-            return VectorType(i64, t.shape) if isinstance(t.element_type, IndexType) else t
+            element = TypeLowering._lower(t.element_type)
+            return t if element is t.element_type else VectorType(element, t.shape)
         if isinstance(t, MemRefType):
             verify_flat(t)
             return PTR
-        if isinstance(t, IntegerType) or t.name in ("f16", "bf16", "f32", "f64"):
+        if isinstance(t, IntegerType) or t.name in ("f16", "f32", "f64"):
             return t
         raise CompileError(
             f"convert-loops-to-llvm: type {t} is not in the loops subset (index, i1 to i64, f16, bf16, f32, f64,"
@@ -278,18 +283,20 @@ class FunctionLowering:
         false_value: SSAValue,
         flags: llvm.FastMathAttr = NO_FLAGS,
     ) -> SSAValue:
-        """``select`` by one i1, or lane by lane."""
+        """``select`` by one i1, or lane by lane. Integers take no flags, so those of a bf16 select end here."""
+        if flags.data and isinstance(element_of(true_value.type), IntegerType):
+            flags = NO_FLAGS
         target = llvm_ext.SelectOp if isinstance(condition.type, VectorType) else llvm.SelectOp
         return self.emit(target, (condition, true_value, false_value), true_value.type, {"fastmathFlags": flags})
 
     def bits_of(self, value: SSAValue) -> SSAValue:
-        """The bit pattern of a float, as an integer of the same width."""
+        """The bit pattern of a float, as an integer of the same width; an integer is its own."""
         width = bit_width(element_of(value.type))
         return self.bitcast(value, self.like(value.type, integer_type(width)))
 
     def bitcast(self, value: SSAValue, t: Attribute) -> SSAValue:
         """The same bits as another type of the same size."""
-        return self.emit(llvm.BitcastOp, (value,), t)
+        return value if value.type == t else self.emit(llvm.BitcastOp, (value,), t)
 
     # Constants
 
@@ -303,8 +310,9 @@ class FunctionLowering:
 
     def float(self, t: Attribute, value: float) -> SSAValue:
         """A float constant that the type holds exactly; on a vector type, in every lane."""
-        element = t.element_type if isinstance(t, VectorType) else t
-        data: bytes = element.pack((value,))  # type: ignore[attr-defined]
+        element = element_of(t)
+        assert isinstance(element, AnyFloat)
+        data = element.pack((value,))
         return self._constant(t, int.from_bytes(data, "little"))
 
     def _constant(self, t: Attribute, bits: int) -> SSAValue:
@@ -319,16 +327,16 @@ LoweringFunction = Callable[[FunctionLowering, Any], None]
 
 
 def _splat(t: Attribute, bits: int) -> Attribute:
-    element = t.element_type if isinstance(t, VectorType) else t
-    size = element.compile_time_size  # type: ignore[attr-defined]
+    element = element_of(t)
+    assert isinstance(element, IntegerType | AnyFloat)
     if isinstance(element, IntegerType):
         bits &= (1 << element.width.data) - 1
-    data = bits.to_bytes(size, "little")
+    data = bits.to_bytes(element.compile_time_size, "little")
     if isinstance(t, VectorType):
-        return DenseIntOrFPElementsAttr(t, BytesAttr(data * t.shape.data[0].data))
+        return DenseIntOrFPElementsAttr(t, BytesAttr(data * lanes_of(t)))
     if isinstance(element, IntegerType):
         return IntegerAttr(bits, element, truncate_bits=True)
-    return FloatAttr(element.unpack(data, 1)[0], element)  # type: ignore[attr-defined]
+    return FloatAttr(element.unpack(data, 1)[0], element)
 
 
 def intrinsic_op(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from xdsl.dialects import llvm, math, vector
 from xdsl.dialects.builtin import BFloat16Type, Float16Type, f32, f64, i1
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.vector_ext import element_of
 from .casts import extend_float, truncate_float
@@ -17,12 +17,13 @@ def _float_unary(name: str) -> LoweringFunction:
     """bf16 goes through f32: what rounds to an integer stays one in bf16, and sqrt rounds innocuously there."""
 
     def lower(b: FunctionLowering, op: Operation) -> None:
+        element = element_of(op.operands[0].type)
         operand = b.get(op.operands[0])
         t, flags = operand.type, fastmath(op)
-        if isinstance(element_of(t), BFloat16Type):
+        if isinstance(element, BFloat16Type):
             wide = b.like(t, f32)
-            new = b.call_intrinsic(name, (extend_float(b, operand, wide),), wide, flags)
-            b.set(op.results[0], truncate_float(b, new, t))
+            new = b.call_intrinsic(name, (extend_float(b, operand, element, wide),), wide, flags)
+            b.set(op.results[0], truncate_float(b, new, element))
         else:
             b.set(op.results[0], b.call_intrinsic(name, (operand,), t, flags))
 
@@ -31,50 +32,47 @@ def _float_unary(name: str) -> LoweringFunction:
 
 def _absolute(b: FunctionLowering, op: math.AbsFOp) -> None:
     operand = b.get(op.operand)
-    if isinstance(element_of(operand.type), BFloat16Type):
-        bits = b.bits_of(operand)
-        cleared = b.emit(llvm.AndOp, (bits, b.integer(bits.type, 0x7FFF)), bits.type)
-        b.set(op.result, b.bitcast(cleared, operand.type))
+    t = operand.type
+    if isinstance(element_of(op.operand.type), BFloat16Type):
+        b.set(op.result, b.emit(llvm.AndOp, (operand, b.integer(t, 0x7FFF)), t))
     else:
-        b.set(op.result, b.call_intrinsic("llvm.fabs", (operand,), operand.type, fastmath(op)))
+        b.set(op.result, b.call_intrinsic("llvm.fabs", (operand,), t, fastmath(op)))
 
 
 def _copysign(b: FunctionLowering, op: math.CopySignOp) -> None:
     lhs, rhs = b.get(op.lhs), b.get(op.rhs)
     t = lhs.type
-    if isinstance(element_of(t), BFloat16Type):
-        bits, sign = b.bits_of(lhs), b.bits_of(rhs)
-        bits = b.emit(llvm.AndOp, (bits, b.integer(bits.type, 0x7FFF)), bits.type)
-        sign = b.emit(llvm.AndOp, (sign, b.integer(bits.type, 0x8000)), bits.type)
-        b.set(op.result, b.bitcast(b.emit(llvm.OrOp, (bits, sign), bits.type), t))
+    if isinstance(element_of(op.lhs.type), BFloat16Type):
+        size = b.emit(llvm.AndOp, (lhs, b.integer(t, 0x7FFF)), t)
+        sign = b.emit(llvm.AndOp, (rhs, b.integer(t, 0x8000)), t)
+        b.set(op.result, b.emit(llvm.OrOp, (size, sign), t))
     else:
         b.set(op.result, b.call_intrinsic("llvm.copysign", (lhs, rhs), t, fastmath(op)))
 
 
 def _fma(b: FunctionLowering, op: math.FmaOp | vector.FMAOp) -> None:
     a, c, addend = (b.get(operand) for operand in op.operands)
-    t = a.type
-    if isinstance(element_of(t), _16_BITS):
-        b.set(op.results[0], _narrow_fma(b, a, c, addend))
+    element = element_of(op.operands[0].type)
+    if isinstance(element, _16_BITS):
+        b.set(op.results[0], _narrow_fma(b, element, a, c, addend))
     else:
-        b.set(op.results[0], b.call_intrinsic("llvm.fma", (a, c, addend), t, fastmath(op)))
+        b.set(op.results[0], b.call_intrinsic("llvm.fma", (a, c, addend), a.type, fastmath(op)))
 
 
-def _narrow_fma(b: FunctionLowering, a: SSAValue, c: SSAValue, addend: SSAValue) -> SSAValue:
+def _narrow_fma(b: FunctionLowering, element: Attribute, a: SSAValue, c: SSAValue, addend: SSAValue) -> SSAValue:
     """fma of f16 or bf16, rounded once.
 
-    The product of two is exact in f64. Its sum with the addend need not be, so the error of the sum (D. Knuth's TwoSum) decides
-    whether the last bit of the f64 is set, which makes the rounding that follows the only one that counts
-    (round to odd, as in ``casts``). LLVM's own goes through f32 and rounds twice.
+    The product of two is exact in f64. Its sum with the addend need not be, so the error of the sum (D. Knuth's
+    TwoSum) decides whether the last bit of the f64 is set, which makes the rounding that follows the only one that
+    counts (round to odd, as in ``casts``). LLVM's own goes through f32 and rounds twice.
     """
-    t = a.type
-    double = b.like(t, f64)
+    double = b.like(a.type, f64)
     plain = flag_properties(NO_FLAGS)
 
     def compute(target: type[Operation], x: SSAValue, y: SSAValue) -> SSAValue:
         return b.emit(target, (x, y), double, plain)
 
-    a, c, addend = (extend_float(b, value, double) for value in (a, c, addend))
+    a, c, addend = (extend_float(b, value, element, double) for value in (a, c, addend))
     product = compute(llvm.FMulOp, a, c)
     total = compute(llvm.FAddOp, product, addend)
     from_addend = compute(llvm.FSubOp, total, product)
@@ -84,7 +82,7 @@ def _narrow_fma(b: FunctionLowering, a: SSAValue, c: SSAValue, addend: SSAValue)
         compute(llvm.FSubOp, product, from_product),
         compute(llvm.FSubOp, addend, from_addend),
     )
-    return truncate_float(b, _odd(b, total, error), t)
+    return truncate_float(b, _odd(b, total, error), element)
 
 
 def _odd(b: FunctionLowering, total: SSAValue, error: SSAValue) -> SSAValue:

@@ -6,6 +6,8 @@ takes one byte in memory (0 is false, anything else true) and is a vector of i1 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import llvm, memref, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
@@ -68,13 +70,13 @@ def element_address(
 
 
 def _address(
-    b: FunctionLowering, op: IRDLOperation, base: SSAValue, indices: object, *, inbounds: bool = True
+    b: FunctionLowering, op: IRDLOperation, base: SSAValue, indices: Sequence[SSAValue], *, inbounds: bool = True
 ) -> tuple[SSAValue, Attribute, IntegerAttr]:
     """Address of the access, element type in memory, alignment in bytes."""
     t = base.type
     assert isinstance(t, MemRefType)
     verify_flat(t)
-    (index,) = indices  # type: ignore[misc, attr-defined]
+    (index,) = indices
     element = stored_type(b, b.type(t.element_type))
     alignment = op.attributes.get("alignment")
     if alignment is None:

@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import llvm, vector
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseArrayBase, DenseIntOrFPElementsAttr, VectorType, i32
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    AnyFloat,
+    BytesAttr,
+    DenseArrayBase,
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    VectorType,
+    i32,
+)
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import llvm_ext, vector_ext
@@ -16,16 +27,14 @@ from .lowering import FunctionLowering, LoweringFunction
 def broadcast(b: FunctionLowering, value: SSAValue, t: VectorType) -> SSAValue:
     """A scalar in every lane."""
     owner = value.owner
-    if isinstance(owner, llvm.ConstantOp):
-        attribute = owner.value
-        return b.emit(llvm.ConstantOp, (), t, {"value": _splat_of(attribute, t)})
+    if isinstance(owner, llvm.ConstantOp) and isinstance(owner.value, IntegerAttr | FloatAttr):
+        number, element = owner.value.value.data, t.element_type
+        assert isinstance(element, IntegerType | AnyFloat)
+        data = BytesAttr(element.pack((number,)) * lanes_of(t))  # type: ignore[arg-type]
+        return b.emit(llvm.ConstantOp, (), t, {"value": DenseIntOrFPElementsAttr(VectorType(element, t.shape), data)})
     poison = b.emit(llvm_ext.PoisonOp, (), t)
     first = b.emit(llvm.InsertElementOp, (poison, value, b.integer(i32, 0)), t)
     return shuffle(b, first, poison, [0] * lanes_of(t), t)
-
-
-def _splat_of(attribute: object, t: VectorType) -> DenseIntOrFPElementsAttr:
-    return DenseIntOrFPElementsAttr.from_list(t, (attribute.value.data,))  # type: ignore[attr-defined]
 
 
 def shuffle(b: FunctionLowering, first: SSAValue, second: SSAValue, mask: Sequence[int], t: VectorType) -> SSAValue:

@@ -31,7 +31,7 @@ Round = Callable[[Sequence[Strip], Memo, Carried], Sequence[SSAValue]]
 
 
 class Columns:
-    """Loops over the columns of rows of ``size`` elements, ``vectors`` of ``lanes`` lanes a round."""
+    """Loops over the columns of rows of ``size`` elements, ``vectors`` of ``lanes`` lanes a whole round."""
 
     def __init__(self, strips: Strips, size: int, lanes: int, vectors: int) -> None:
         self.strips = strips
@@ -46,15 +46,11 @@ class Columns:
         lanes = min(strips.lanes, ceil_power_of_two(size))
         return cls(strips, size, lanes, max(1, min(UNROLL, size // lanes)))
 
-    def _round(self, row: tuple[Index, ...], column: Index, masked: bool) -> list[Strip]:
-        builder, result = self.strips.builder, []
-        for number in range(self.vectors):
-            at = builder.add(column, number * self.lanes)
-            exists = None
-            if masked and self.size % self.width and not self._fits(at):
-                exists = builder.lane_mask(builder.sub(self.size, at), self.lanes)
-            result.append(Strip(Point(row, at, self.lanes, masked), exists))
-        return result
+    def _strip(self, row: tuple[Index, ...], column: Index, masked: bool) -> Strip:
+        exists = None
+        if masked and self.size % self.lanes and not self._fits(column):
+            exists = self.strips.builder.lane_mask(self.strips.builder.sub(self.size, column), self.lanes)
+        return Strip(Point(row, column, self.lanes, masked), exists)
 
     def _fits(self, column: Index) -> bool:
         return isinstance(column, int) and column + self.lanes <= self.size
@@ -62,20 +58,39 @@ class Columns:
     def run(
         self, row: tuple[Index, ...], full: Index, lower: Index, upper: Index, carried: Carried, body: Round
     ) -> Carried:
-        """Rounds over columns [lower, upper), unmasked below ``full`` (a multiple of the width, as ``lower`` is)."""
+        """Columns [lower, upper): whole rounds below ``full``, then one vector a round."""
+        middle = self.middle(full, lower, upper)
+        carried = self.rounds(row, lower, middle, carried, body)
+        return self.edge(row, middle, upper, carried, body)
+
+    def middle(self, full: Index, lower: Index, upper: Index) -> Index:
+        """Where the whole rounds of [lower, upper) end, if those of the row end at ``full``."""
+        if full == self.size:
+            return upper
+        if (lower, upper) == (0, self.size) or full == lower == 0:
+            return full
+        return self.strips.builder.max(self.strips.builder.min(full, upper), lower)
+
+    def rounds(self, row: tuple[Index, ...], lower: Index, middle: Index, carried: Carried, body: Round) -> Carried:
+        """Whole rounds: all vectors at once, no masks."""
         builder = self.strips.builder
 
-        def round_at(masked: bool) -> Callable[[Index, Carried], Sequence[SSAValue]]:
-            return lambda column, values: body(self._round(row, column, masked), {}, values)
+        def one(column: Index, values: Carried) -> Sequence[SSAValue]:
+            columns = [builder.add(column, number * self.lanes) for number in range(self.vectors)]
+            return body([self._strip(row, at, masked=False) for at in columns], {}, values)
 
-        if full == lower == 0:
-            return builder.loop(lower, upper, self.width, carried, round_at(True))
-        middle = full if (lower, upper) == (0, self.size) else builder.max(builder.min(full, upper), lower)
-        carried = builder.loop(lower, middle, self.width, carried, round_at(False))
-        return builder.loop(middle, upper, self.width, carried, round_at(True))
+        return builder.loop(lower, middle, self.width, carried, one)
+
+    def edge(self, row: tuple[Index, ...], middle: Index, upper: Index, carried: Carried, body: Round) -> Carried:
+        """The rest, masked. It is short, so its code is kept short: one vector a round."""
+
+        def one(column: Index, values: Carried) -> Sequence[SSAValue]:
+            return body([self._strip(row, column, masked=True)], {}, values)
+
+        return self.strips.builder.loop(middle, upper, self.lanes, carried, one)
 
     def each(self, row: tuple[Index, ...], values: Sequence[SSAValue], body: Round) -> None:
-        """Evaluates ``values`` over the whole row: ``body`` once a round."""
+        """Evaluates ``values`` over the whole row: ``body`` once for each round."""
         full = self.strips.columns(row, values, self.size, self.width)
         self.run(row, full, 0, self.size, [], body)
         self.strips.clear_row()

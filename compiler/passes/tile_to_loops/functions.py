@@ -15,7 +15,6 @@ from ...dialects.tile.kernel import MAX_CHECK_VALUES
 from .body import BodyLowering, Handler
 from .layout import EntryLayout, checks_of, entry_layout, kernels_of
 from .loop_builder import INDEX, Index, LoopBuilder
-from .scalars import cast
 from .views import storage_type
 
 RECORD_FAILURE = "record_failure"
@@ -62,14 +61,14 @@ def record_failure_function() -> func.FuncOp:
         return builder.load(status, at, 1)
 
     def wide(index: Index) -> SSAValue:
-        return cast(builder, builder.ssa(index), "index_cast", i64, 1)
+        return builder.cast(builder.ssa(index), "index_cast", i64, 1)
 
     nothing_yet = builder.compare("eq", word(STATUS_LAUNCH), builder.scalar(0, i64))
     program_word, check_word = wide(program), wide(check)
     earlier = builder.compare("slt", program_word, word(STATUS_PROGRAM))
     same = builder.compare("eq", program_word, word(STATUS_PROGRAM))
     before = builder.compare("slt", check_word, word(STATUS_CHECK))
-    first = builder.emit(arith.OrIOp(earlier, builder.emit(arith.AndIOp(same, before))))
+    first = builder.binary(arith.OrIOp, earlier, builder.binary(arith.AndIOp, same, before))
 
     def record() -> Sequence[SSAValue]:
         builder.store(wide(builder.add(launch, 1)), status, STATUS_LAUNCH)
@@ -79,7 +78,7 @@ def record_failure_function() -> func.FuncOp:
             builder.store(value, status, STATUS_VALUES + number)
         return ()
 
-    builder.if_(builder.emit(arith.OrIOp(nothing_yet, first)), [], record)
+    builder.if_(builder.binary(arith.OrIOp, nothing_yet, first), [], record)
     builder.insert(func.ReturnOp())
     return function
 
@@ -92,7 +91,7 @@ def _lower_check(
     for value in op.values:
         scalar = lowering.strips.scalars[value]
         kind = "index_cast" if isinstance(value.type, IndexType) else "extui"
-        values.append(scalar if value.type == i64 else cast(builder, scalar, kind, i64, 1))
+        values.append(scalar if value.type == i64 else builder.cast(scalar, kind, i64, 1))
     values += [builder.scalar(0, i64)] * (MAX_CHECK_VALUES - len(values))
 
     def fail() -> Sequence[SSAValue]:
@@ -100,7 +99,7 @@ def _lower_check(
         builder.insert(func.CallOp(RECORD_FAILURE, [status, *arguments, *values], []))
         return ()
 
-    failed = builder.emit(arith.XOrIOp(lowering.strips.scalars[op.condition], builder.scalar(1, i1)))
+    failed = builder.binary(arith.XOrIOp, lowering.strips.scalars[op.condition], builder.scalar(1, i1))
     builder.if_(failed, [], fail)
 
 
@@ -221,5 +220,5 @@ class EntryLowering:
     def _set_dim(self, lowering: BodyLowering, op: Operation, computed: SSAValue) -> None:
         assert isinstance(op, tile.SetDimOp)
         at = self.layout.symbols.index(op.symbol.data)
-        value = cast(lowering.builder, lowering.builder.ssa(lowering.index(op.value)), "index_cast", i64, 1)
+        value = lowering.builder.cast(lowering.builder.ssa(lowering.index(op.value)), "index_cast", i64, 1)
         lowering.builder.store(value, computed, at)

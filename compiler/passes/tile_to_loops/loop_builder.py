@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
-from xdsl.builder import Builder
 from xdsl.dialects import arith, memref, scf, vector
+from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseIntOrFPElementsAttr,
@@ -18,11 +19,12 @@ from xdsl.dialects.builtin import (
     MemRefType,
     VectorType,
     i1,
+    i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
-from xdsl.rewriter import InsertPoint
 
 from ...dialects import vector_ext
+from ...dialects.tile.compute import NO_FLAGS
 
 Index = int | SSAValue
 """An index that is known, or computed."""
@@ -33,9 +35,25 @@ INDEX = IndexType()
 CACHE_LINE = 64
 
 
+@cache
 def vector_of(element: Attribute, lanes: int) -> Attribute:
     """``vector<lanes x element>``; one lane is the scalar type itself."""
     return element if lanes == 1 else VectorType(element, [lanes])
+
+
+def lanes_of(value_type: Attribute) -> int:
+    """Lanes of a vector type, 1 of a scalar type."""
+    return value_type.get_shape()[0] if isinstance(value_type, VectorType) else 1
+
+
+@cache
+def _predicate(predicate: str) -> IntegerAttr[IntegerType]:
+    return IntegerAttr(CMPI_COMPARISON_OPERATIONS.index(predicate), i64)
+
+
+@cache
+def _cast_kind(kind: str) -> vector_ext.CastKindAttr:
+    return vector_ext.CastKindAttr(vector_ext.CastKind(kind))
 
 
 class LoopBuilder:
@@ -43,21 +61,22 @@ class LoopBuilder:
 
     def __init__(self, entry: Block) -> None:
         self._entry = entry
-        self._builders = [Builder(InsertPoint.at_end(entry))]
-        self._constants: dict[tuple[Attribute, Attribute], SSAValue] = {}
+        self._blocks = [entry]
+        self._constants: dict[tuple[object, Attribute, int], SSAValue] = {}
         self._natural: set[SSAValue] = set()
 
     @contextmanager
     def at(self, block: Block) -> Iterator[None]:
         """Emits at the end of ``block`` inside the ``with``."""
-        self._builders.append(Builder(InsertPoint.at_end(block)))
+        self._blocks.append(block)
         try:
             yield
         finally:
-            self._builders.pop()
+            self._blocks.pop()
 
     def insert(self, op: Operation) -> Operation:
-        return self._builders[-1].insert(op)
+        self._blocks[-1].add_op(op)
+        return op
 
     def emit(self, op: Operation) -> SSAValue:
         """Adds ``op`` and gives its only result."""
@@ -65,35 +84,39 @@ class LoopBuilder:
 
     # -- constants
 
-    def _constant(self, value: Constant, value_type: Attribute) -> SSAValue:
-        key = (value, value_type)
+    def _constant(self, key: tuple[object, Attribute, int], make: Callable[[], Constant]) -> SSAValue:
         if key not in self._constants:
-            op = arith.ConstantOp(value, value_type)
+            value = make()
+            op = arith.ConstantOp.create(properties={"value": value}, result_types=[value.get_type()])
             first = self._entry.first_op
             if first is None:
                 self._entry.add_op(op)
             else:
                 self._entry.insert_op_before(op, first)
-            self._constants[key] = op.result
+            self._constants[key] = op.results[0]
         return self._constants[key]
 
     def scalar(self, value: int | float, element: Attribute) -> SSAValue:
         """A constant of a scalar type."""
-        if isinstance(element, AnyFloat):
-            return self._constant(FloatAttr(float(value), element), element)
-        if isinstance(element, IntegerType):
-            return self._constant(IntegerAttr(int(value), element, truncate_bits=True), element)
-        return self._constant(IntegerAttr(int(value), INDEX), INDEX)
+
+        def make() -> Constant:
+            if isinstance(element, AnyFloat):
+                return FloatAttr(float(value), element)
+            if isinstance(element, IntegerType):
+                return IntegerAttr(int(value), element, truncate_bits=True)
+            return IntegerAttr(int(value), INDEX)
+
+        return self._constant((_bits(value), element, 1), make)
 
     def constant(self, value: int | float, element: Attribute, lanes: int) -> SSAValue:
         """A constant with every lane equal."""
-        return self.dense([value] * lanes, element) if lanes > 1 else self.scalar(value, element)
+        if lanes == 1:
+            return self.scalar(value, element)
+        return self._constant((_bits(value), element, lanes), lambda: _dense([value] * lanes, element))
 
     def dense(self, values: Sequence[int | float], element: Attribute) -> SSAValue:
         """A constant vector."""
-        assert isinstance(element, AnyFloat | IntegerType | IndexType)
-        vector_type: VectorType[Any] = VectorType(element, [len(values)])
-        return self._constant(DenseIntOrFPElementsAttr.from_list(vector_type, list(values)), vector_type)
+        return self._constant((tuple(map(_bits, values)), element, 0), lambda: _dense(values, element))
 
     def ssa(self, index: Index) -> SSAValue:
         return self.scalar(index, INDEX) if isinstance(index, int) else index
@@ -162,7 +185,16 @@ class LoopBuilder:
         return result
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.emit(vector_ext.CmpIOp(predicate, a, b))
+        """Compares integers, of one lane or many."""
+        properties = {"predicate": _predicate(predicate)}
+        result = vector_of(i1, lanes_of(a.type))
+        return self.emit(vector_ext.CmpIOp.create(operands=[a, b], properties=properties, result_types=[result]))
+
+    def binary(
+        self, op: type[Operation], a: SSAValue, b: SSAValue, properties: Mapping[str, Attribute] | None = None
+    ) -> SSAValue:
+        """An op of two operands whose result has their type. ``create`` is five times as fast as a constructor."""
+        return self.emit(op.create(operands=[a, b], result_types=[a.type], properties=properties or {}))
 
     def both(self, conditions: Sequence[SSAValue]) -> SSAValue | None:
         """The conjunction of i1 values; None if there are none."""
@@ -172,12 +204,28 @@ class LoopBuilder:
         return result
 
     def select(self, condition: SSAValue, a: SSAValue, b: SSAValue) -> SSAValue:
-        return self.emit(vector_ext.SelectOp(condition, a, b))
+        return self.emit(
+            vector_ext.SelectOp.create(
+                operands=[condition, a, b], properties={"fastmath": NO_FLAGS}, result_types=[a.type]
+            )
+        )
+
+    def cast(self, value: SSAValue, kind: str, element: Attribute, lanes: int = 1) -> SSAValue:
+        """A ``vector_ext.cast`` to ``element``."""
+        return self.emit(
+            vector_ext.CastOp.create(
+                operands=[value],
+                properties={"kind": _cast_kind(kind), "fastmath": NO_FLAGS},
+                result_types=[vector_of(element, lanes)],
+            )
+        )
 
     # -- vectors and memory
 
     def splat(self, scalar: SSAValue, lanes: int) -> SSAValue:
-        return scalar if lanes == 1 else self.emit(vector.BroadcastOp(scalar, VectorType(scalar.type, [lanes])))
+        if lanes == 1:
+            return scalar
+        return self.emit(vector.BroadcastOp.create(operands=[scalar], result_types=[vector_of(scalar.type, lanes)]))
 
     def lane_mask(self, count: Index, lanes: int) -> SSAValue:
         """i1 lanes, true for the first ``count`` (which may be negative or more than ``lanes``)."""
@@ -196,15 +244,15 @@ class LoopBuilder:
         at = [self.ssa(index)]
         element = _element(memory)
         if lanes == 1:
-            return self.emit(memref.LoadOp.get(memory, at))
-        return self.emit(vector.LoadOp(memory, at, VectorType(element, [lanes])))
+            return self.emit(memref.LoadOp.create(operands=[memory, *at], result_types=[element]))
+        return self.emit(vector.LoadOp.create(operands=[memory, *at], result_types=[vector_of(element, lanes)]))
 
     def store(self, value: SSAValue, memory: SSAValue, index: Index) -> None:
         at = [self.ssa(index)]
         if isinstance(value.type, VectorType):
-            self.insert(vector.StoreOp(value, memory, at))
+            self.insert(vector.StoreOp.create(operands=[value, memory, *at]))
         else:
-            self.insert(memref.StoreOp.get(value, memory, at))
+            self.insert(memref.StoreOp.create(operands=[value, memory, *at]))
 
     def alloca(self, element: Attribute, size: int) -> SSAValue:
         """Memory of the function's frame, on a cache line."""
@@ -276,3 +324,14 @@ def _element(memory: SSAValue) -> Attribute:
     assert isinstance(memory.type, MemRefType)
     element: Attribute = memory.type.element_type
     return element
+
+
+def _bits(value: int | float) -> object:
+    """A key that tells -0.0 from 0.0 and knows a NaN again."""
+    return value if isinstance(value, int) else value.hex()
+
+
+def _dense(values: Sequence[int | float], element: Attribute) -> DenseIntOrFPElementsAttr:
+    assert isinstance(element, AnyFloat | IntegerType | IndexType)
+    vector_type: VectorType[Any] = VectorType(element, [len(values)])
+    return DenseIntOrFPElementsAttr.from_list(vector_type, list(values))

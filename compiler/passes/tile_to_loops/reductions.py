@@ -20,6 +20,7 @@ from ...dialects.tile.types import element_type, shape_of
 from .columns import Columns, Strip, ceil_power_of_two
 from .loop_builder import Index, LoopBuilder
 from .strips import Bounds, Memo, Strips
+from .views import storage_type
 from .walls import allocate, flat_index
 
 _FLOAT: dict[str, type[arith.FloatingPointLikeBinaryOperation]] = {
@@ -71,9 +72,9 @@ def combiner(builder: LoopBuilder, op: tile.ReduceOp) -> Combine:
     kind = op.kind.data
     if isinstance(element_type(op.operand.type), AnyFloat):
         flags, float_op = safe_flags(op.fastmath), _FLOAT[kind]
-        return lambda a, b: builder.emit(float_op(a, b, flags))
+        return lambda a, b: builder.binary(float_op, a, b, {"fastmath": flags})
     integer_op = _INTEGER[kind]
-    return lambda a, b: builder.emit(integer_op.create(operands=[a, b], result_types=[a.type]))
+    return lambda a, b: builder.binary(integer_op, a, b)
 
 
 def halve(builder: LoopBuilder, value: SSAValue, combine: Combine) -> SSAValue:
@@ -122,22 +123,50 @@ class MinorReduction:
 
     def row(self, at: tuple[Index, ...]) -> SSAValue:
         """The result for one row."""
-        builder, columns = self.strips.builder, self.columns
-        full = self.strips.columns(at, [self.op.operand], self.size, columns.width, Bounds())
-        start = builder.constant(identity(self.op.kind.data, self.element), self.element, columns.lanes)
+        builder = self.strips.builder
+        full = self.strips.columns(at, [self.op.operand], self.size, self.columns.width, Bounds())
 
         def chunk(lower: Index, total: list[SSAValue]) -> Sequence[SSAValue]:
             upper = builder.min(builder.add(lower, CHUNK), self.size)
-            lanes = columns.run(at, full, lower, upper, [start] * columns.vectors, self._round)
-            return [self.combine(total[0], self._tree(lanes))]
+            return [self.combine(total[0], self._chunk(at, full, lower, upper))]
 
         if self.size <= CHUNK:
-            result = self._tree(columns.run(at, full, 0, self.size, [start] * columns.vectors, self._round))
+            result = self._chunk(at, full, 0, self.size)
         else:
             total = builder.scalar(identity(self.op.kind.data, self.element), self.element)
             (result,) = builder.loop(0, self.size, CHUNK, [total], chunk)
         self.strips.clear_row()
         return result
+
+    def _chunk(self, at: tuple[Index, ...], full: Index, lower: Index, upper: Index) -> SSAValue:
+        """The result of columns [lower, upper), at most one chunk."""
+        builder, columns = self.strips.builder, self.columns
+        start = builder.constant(identity(self.op.kind.data, self.element), self.element, columns.lanes)
+        middle = columns.middle(full, lower, upper)
+        lanes = columns.rounds(at, lower, middle, [start] * columns.vectors, self._round)
+        if middle is upper or middle == upper:
+            return self._tree(lanes)
+        if columns.vectors == 1:
+            return self._tree(columns.edge(at, middle, upper, lanes, self._round))
+        return self._tree(self._edge(at, middle, upper, lanes))
+
+    def _edge(self, at: tuple[Index, ...], middle: Index, upper: Index, lanes: list[SSAValue]) -> list[SSAValue]:
+        """The rest of a chunk: which lanes of R a vector belongs to depends on its column, so they wait in memory."""
+        strips, builder, columns = self.strips, self.strips.builder, self.columns
+        memory = builder.alloca(storage_type(self.element), columns.width)
+
+        def one(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
+            slot = builder.rem(vectors[0].point.column, columns.width)
+            lane = strips.decode(builder.load(memory, slot, columns.lanes), self.element, columns.lanes)
+            (joined,) = self._round(vectors, memo, [lane])
+            builder.store(strips.encode(joined), memory, slot)
+            return ()
+
+        slots = range(0, columns.width, columns.lanes)
+        for slot, lane in zip(slots, lanes, strict=True):
+            builder.store(strips.encode(lane), memory, slot)
+        columns.edge(at, middle, upper, [], one)
+        return [strips.decode(builder.load(memory, slot, columns.lanes), self.element, columns.lanes) for slot in slots]
 
     def _round(self, vectors: Sequence[Strip], memo: Memo, lanes: list[SSAValue]) -> Sequence[SSAValue]:
         builder, result = self.strips.builder, []

@@ -46,7 +46,8 @@ def _cmpf(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lan
 
 def _cmpi(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
     assert isinstance(op, tile.CmpIOp)
-    return builder.emit(vector_ext.CmpIOp(op.predicate.data, *operands))
+    lhs, rhs = operands
+    return builder.compare(op.predicate.data, lhs, rhs)
 
 
 def _select(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
@@ -55,20 +56,16 @@ def _select(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], l
     return builder.emit(vector_ext.SelectOp(condition, true_value, false_value, op.fastmath))
 
 
-def cast(builder: LoopBuilder, value: SSAValue, kind: str, element: Attribute, lanes: int) -> SSAValue:
-    return builder.emit(vector_ext.CastOp(value, kind, vector_of(element, lanes)))
-
-
 def _cast_to_integer(
     builder: LoopBuilder, value: SSAValue, source: Attribute, target: Attribute, unsigned: bool, lanes: int
 ) -> SSAValue:
     if isinstance(source, IndexType) != isinstance(target, IndexType):
-        return cast(builder, value, "index_castui" if unsigned else "index_cast", target, lanes)
+        return builder.cast(value, "index_castui" if unsigned else "index_cast", target, lanes)
     if _width(source) == _width(target):
         return value
     if _width(source) > _width(target):
-        return cast(builder, value, "trunci", target, lanes)
-    return cast(builder, value, "extui" if unsigned else "extsi", target, lanes)
+        return builder.cast(value, "trunci", target, lanes)
+    return builder.cast(value, "extui" if unsigned else "extsi", target, lanes)
 
 
 def _cast(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
@@ -82,23 +79,23 @@ def _cast(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lan
         zero = _constant_like(builder, 0, value, lanes)
         if isinstance(source, AnyFloat):
             return builder.emit(vector_ext.CmpFOp("une", value, zero))
-        return builder.emit(vector_ext.CmpIOp("ne", value, zero))
+        return builder.compare("ne", value, zero)
     if isinstance(source, AnyFloat):
         if isinstance(target, AnyFloat):
             return _cast_float(builder, value, source, target, lanes)
         kind = "fptoui_sat" if op.unsigned_result is not None else "fptosi_sat"
-        return cast(builder, value, kind, target, lanes)
+        return builder.cast(value, kind, target, lanes)
     if isinstance(target, AnyFloat):
-        return cast(builder, value, "uitofp" if unsigned_source else "sitofp", target, lanes)
+        return builder.cast(value, "uitofp" if unsigned_source else "sitofp", target, lanes)
     return _cast_to_integer(builder, value, source, target, unsigned_source, lanes)
 
 
 def _cast_float(builder: LoopBuilder, value: SSAValue, source: AnyFloat, target: AnyFloat, lanes: int) -> SSAValue:
     """f16 and bf16 are no wider than each other: they convert through f32, which holds both exactly."""
     if source.bitwidth == target.bitwidth:
-        wide = cast(builder, value, "extf", f32, lanes)
-        return cast(builder, wide, "truncf", target, lanes)
-    return cast(builder, value, "extf" if source.bitwidth < target.bitwidth else "truncf", target, lanes)
+        wide = builder.cast(value, "extf", f32, lanes)
+        return builder.cast(wide, "truncf", target, lanes)
+    return builder.cast(value, "extf" if source.bitwidth < target.bitwidth else "truncf", target, lanes)
 
 
 def _int_div(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
@@ -114,17 +111,17 @@ def _int_div(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], 
         return builder.select(by_zero, zero, result)
     # Dividing by -1 overflows for the least integer, so that division is a negation, which wraps.
     by_minus_one = builder.compare("eq", b, _constant_like(builder, -1, b, lanes))
-    unsafe = builder.emit(arith.OrIOp(by_zero, by_minus_one))
+    unsafe = builder.binary(arith.OrIOp, by_zero, by_minus_one)
     safe = builder.select(unsafe, one, b)
-    remainder = builder.emit(arith.RemSIOp(a, safe))
-    mixed = builder.compare("slt", builder.emit(arith.XOrIOp(remainder, safe)), zero)
-    adjust = builder.emit(arith.AndIOp(mixed, builder.compare("ne", remainder, zero)))
+    remainder = builder.binary(arith.RemSIOp, a, safe)
+    mixed = builder.compare("slt", builder.binary(arith.XOrIOp, remainder, safe), zero)
+    adjust = builder.binary(arith.AndIOp, mixed, builder.compare("ne", remainder, zero))
     if kind == "mods":
-        result = builder.select(adjust, builder.emit(arith.AddiOp(remainder, safe)), remainder)
+        result = builder.select(adjust, builder.binary(arith.AddiOp, remainder, safe), remainder)
         return builder.select(unsafe, zero, result)
-    quotient = builder.emit(arith.DivSIOp(a, safe))
-    quotient = builder.select(adjust, builder.emit(arith.SubiOp(quotient, one)), quotient)
-    quotient = builder.select(by_minus_one, builder.emit(arith.SubiOp(zero, a)), quotient)
+    quotient = builder.binary(arith.DivSIOp, a, safe)
+    quotient = builder.select(adjust, builder.binary(arith.SubiOp, quotient, one), quotient)
+    quotient = builder.select(by_minus_one, builder.binary(arith.SubiOp, zero, a), quotient)
     return builder.select(by_zero, zero, quotient)
 
 

@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import tile, vector_ext
 from ...dialects.tile.types import element_type, shape_of
 from .loop_builder import INDEX, Index, LoopBuilder, vector_of
-from .scalars import cast, is_elementwise, lower_elementwise
+from .scalars import is_elementwise, lower_elementwise
 from .views import RefView, address, row_conditions, starts_valid, storage_type
 
 
@@ -228,9 +228,9 @@ class Strips:
         index: Index = point.column
         for at, stride in zip(point.row, strides_of(block.shape)[:-1], strict=True):
             index = builder.add(index, builder.mul(at, stride))
-        return self._decode(builder.load(block.memory, index, point.lanes), block.element, point.lanes)
+        return self.decode(builder.load(block.memory, index, point.lanes), block.element, point.lanes)
 
-    def _decode(self, stored: SSAValue, element: Attribute, lanes: int) -> SSAValue:
+    def decode(self, stored: SSAValue, element: Attribute, lanes: int) -> SSAValue:
         """A bool from its byte; any other value is stored as it is."""
         if element != i1:
             return stored
@@ -240,7 +240,7 @@ class Strips:
         """The byte of a bool; any other value is stored as it is."""
         lanes = value.type.get_shape()[0] if isinstance(value.type, VectorType) else 1
         element = value.type.element_type if isinstance(value.type, VectorType) else value.type
-        return cast(self.builder, value, "extui", IntegerType(8), lanes) if element == i1 else value
+        return self.builder.cast(value, "extui", IntegerType(8), lanes) if element == i1 else value
 
     def _iota(self, op: tile.IotaOp, point: Point) -> SSAValue:
         builder, lanes = self.builder, point.lanes
@@ -248,11 +248,11 @@ class Strips:
         minor = axis == len(point.row)
         scalar = builder.ssa(point.column if minor else point.row[axis])
         if element != INDEX:
-            scalar = cast(builder, scalar, "index_cast", element, 1)
+            scalar = builder.cast(scalar, "index_cast", element, 1)
         first = builder.splat(scalar, lanes)
         if not minor or lanes == 1:
             return first
-        return builder.emit(arith.AddiOp(first, builder.dense(range(lanes), element)))
+        return builder.binary(arith.AddiOp, first, builder.dense(range(lanes), element))
 
     # -- loads
 
@@ -263,7 +263,7 @@ class Strips:
         index = address(self.builder, view, (*point.row, point.column))
         valid = self.valid_lanes(view, point, [] if mask is None else [mask])
         if valid is None and (axis.stride == 1 or point.lanes == 1):
-            return self._decode(self.builder.load(view.memory, index, point.lanes), view.element, point.lanes)
+            return self.decode(self.builder.load(view.memory, index, point.lanes), view.element, point.lanes)
         pad = self._pad(op, view.element)
         if point.lanes == 1:
             assert valid is not None
@@ -288,7 +288,7 @@ class Strips:
         conditions = [] if isinstance(room, int) and room >= lanes else [builder.lane_mask(room, lanes)]
         if not starts_valid(builder, axis, position):
             before = builder.lane_mask(builder.sub(axis.lower, position), lanes)
-            inverted = builder.emit(arith.XOrIOp(before, builder.constant(1, i1, lanes)))
+            inverted = builder.binary(arith.XOrIOp, before, builder.constant(1, i1, lanes))
             conditions.append(inverted)
         return conditions
 
@@ -307,7 +307,7 @@ class Strips:
         builder = self.builder
 
         def inside() -> Sequence[SSAValue]:
-            return [self._decode(builder.load(view.memory, index, 1), view.element, 1)]
+            return [self.decode(builder.load(view.memory, index, 1), view.element, 1)]
 
         return builder.if_(valid, [view.element], inside, lambda: [pad])[0]
 
@@ -325,14 +325,14 @@ class Strips:
                 vector_ext.GatherOp(view.memory, self.lane_indices(index, stride, lanes), valid, lane_pad)
             )
         assert loaded.type == vector_of(storage, lanes)
-        return self._decode(loaded, view.element, lanes)
+        return self.decode(loaded, view.element, lanes)
 
     def lane_indices(self, index: Index, stride: Index, lanes: int) -> SSAValue:
         """Flat i64 indices of consecutive columns ``stride`` elements apart."""
         builder = self.builder
-        wide = [cast(builder, builder.ssa(n), "index_cast", i64, 1) for n in (index, stride)]
-        steps = builder.emit(arith.MuliOp(builder.splat(wide[1], lanes), builder.dense(range(lanes), i64)))
-        return builder.emit(arith.AddiOp(builder.splat(wide[0], lanes), steps))
+        wide = [builder.cast(builder.ssa(n), "index_cast", i64, 1) for n in (index, stride)]
+        steps = builder.binary(arith.MuliOp, builder.splat(wide[1], lanes), builder.dense(range(lanes), i64))
+        return builder.binary(arith.AddiOp, builder.splat(wide[0], lanes), steps)
 
     def columns(
         self, row: tuple[Index, ...], values: Sequence[SSAValue], size: int, width: int, bounds: Bounds | None = None

@@ -15,7 +15,6 @@ from ...dialects import tile, vector_ext
 from ...dialects.tile.types import element_type, shape_of
 from .columns import Columns, Strip
 from .loop_builder import INDEX, Index
-from .scalars import cast
 from .strips import Memo, Point, Strips
 from .walls import allocate, write_block
 
@@ -55,8 +54,8 @@ class TopMerge:
             equal = builder.emit(vector_ext.CmpFOp("oeq", value, other))
         else:
             greater, equal = builder.compare("sgt", value, other), builder.compare("eq", value, other)
-        earlier = builder.emit(arith.AndIOp(equal, builder.compare("slt", index, other_index)))
-        return builder.emit(arith.OrIOp(greater, earlier))
+        earlier = builder.binary(arith.AndIOp, equal, builder.compare("slt", index, other_index))
+        return builder.binary(arith.OrIOp, greater, earlier)
 
     def _round(self, vectors: Sequence[Strip], memo: Memo, last: list[SSAValue]) -> Sequence[SSAValue]:
         """Finds the lanes of a round that beat the last entry, as bits; only then inserts them."""
@@ -68,9 +67,9 @@ class TopMerge:
             index = strips.evaluate(self.op.indices, strip.point, memo)
             hit = self._beats(value, index, builder.splat(last[0], lanes), builder.splat(last[1], lanes))
             if strip.exists is not None:
-                hit = builder.emit(arith.AndIOp(hit, strip.exists))
+                hit = builder.binary(arith.AndIOp, hit, strip.exists)
             mask = self._to_bits(hit, lanes, number * lanes)
-            bits = mask if bits is None else builder.emit(arith.OrIOp(bits, mask))
+            bits = mask if bits is None else builder.binary(arith.OrIOp, bits, mask)
         assert bits is not None
         found = builder.compare("ne", bits, builder.scalar(0, i64))
         types = [value.type for value in last]
@@ -79,8 +78,8 @@ class TopMerge:
     def _to_bits(self, mask: SSAValue, lanes: int, shift: int) -> SSAValue:
         builder = self.builder
         bits = mask if lanes == 1 else builder.emit(vector_ext.BitmaskOp(mask))
-        wide = bits if lanes == 64 else cast(builder, bits, "extui", i64, 1)
-        return wide if shift == 0 else builder.emit(arith.ShLIOp(wide, builder.scalar(shift, i64)))
+        wide = bits if lanes == 64 else builder.cast(bits, "extui", i64, 1)
+        return wide if shift == 0 else builder.binary(arith.ShLIOp, wide, builder.scalar(shift, i64))
 
     def _insert_all(self, bits: SSAValue, first: Point) -> Sequence[SSAValue]:
         """Inserts the candidates whose bits are set, lowest first; gives the new last entry."""
@@ -91,14 +90,14 @@ class TopMerge:
             builder.insert(scf.ConditionOp(more, before.args[0]))
         with builder.at(after):
             left = after.args[0]
-            lane = cast(builder, builder.emit(math.CountTrailingZerosOp(left)), "index_cast", INDEX, 1)
+            lane = builder.cast(builder.emit(math.CountTrailingZerosOp(left)), "index_cast", INDEX, 1)
             point = Point(first.row, builder.add(first.column, lane), 1, first.masked)
             memo: Memo = {}
             self._insert(
                 self.strips.evaluate(self.op.values, point, memo), self.strips.evaluate(self.op.indices, point, memo)
             )
-            lower = builder.emit(arith.SubiOp(left, builder.scalar(1, i64)))
-            builder.insert(scf.YieldOp(builder.emit(arith.AndIOp(left, lower))))
+            lower = builder.binary(arith.SubiOp, left, builder.scalar(1, i64))
+            builder.insert(scf.YieldOp(builder.binary(arith.AndIOp, left, lower)))
         builder.insert(scf.WhileOp([bits], [i64], Region(before), Region(after)))
         return self._entry(self.entries - 1)
 

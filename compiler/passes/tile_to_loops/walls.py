@@ -14,7 +14,6 @@ from ...dialects.tile.compute import LANES_MINOR
 from ...dialects.tile.types import element_type, shape_of
 from .columns import UNROLL, Columns, Strip
 from .loop_builder import Index
-from .scalars import cast
 from .strips import Materialised, Memo, Strips, strides_of
 from .views import RefView, address, storage_type
 
@@ -48,8 +47,6 @@ def write_block(strips: Strips, value: SSAValue, target: Materialised, shape: Se
 
         def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
             for strip in vectors:
-                if isinstance(strip.point.column, int) and strip.point.column >= shape[-1]:
-                    continue
                 evaluated = strips.encode(strips.evaluate(value, strip.point, memo))
                 builder.store(evaluated, target.memory, builder.add(first, strip.point.column))
             return ()
@@ -204,7 +201,7 @@ def lower_dot(strips: Strips, op: tile.DotOp) -> None:
     target = allocate(strips, (m, n), element)
 
     def widen(value: SSAValue, lanes: int) -> SSAValue:
-        return value if a.element == element else cast(builder, value, "extf", element, lanes)
+        return value if a.element == element else builder.cast(value, "extf", element, lanes)
 
     def step(strip: Strip, row: tuple[Index, ...], at: Index, acc: SSAValue) -> SSAValue:
         lanes = strip.point.lanes
