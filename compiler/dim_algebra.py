@@ -222,9 +222,7 @@ def _render_term(
     return ("-" if coefficient < 0 else "") + times.join(factors)
 
 
-def _render_quotient(
-    quotient: Quotient, name: Callable[[str], str], number: Callable[[int], str], times: str
-) -> str:
+def _render_quotient(quotient: Quotient, name: Callable[[str], str], number: Callable[[int], str], times: str) -> str:
     sides = []
     for side in (quotient.numerator, quotient.denominator):
         text = side.render(name, number, times)

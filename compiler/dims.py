@@ -88,6 +88,7 @@ class Dim:
 
     def substitute(self, dims: Mapping[str, DimLike]) -> Dim:
         """The dim with symbols replaced by dims; symbols that ``dims`` does not name stay."""
+
         def symbol(name: str) -> Dim:
             return Dim(dims.get(name, name))
 

@@ -123,7 +123,7 @@ class DType(Enum):
         import numpy as np
 
         try:
-            numpy_dtype = np.dtype(dtype)
+            numpy_dtype = None if dtype is None else np.dtype(dtype)  # np.dtype(None) is float64
         except TypeError:
             numpy_dtype = None
         found = _numpy_table().get(numpy_dtype)

@@ -26,10 +26,10 @@ from .dialects.graph import ApplyOp, ConstantOp, CustomOp, GraphOp, OutputOp, We
 from .dialects.graph.symbols import algebraic_input_message, first_algebraic, undefined_symbols
 from .dialects.graph.types import tensor_type
 from .dims import SymbolicDim
-from .errors import GraphError, GraphTypeError, HalfulpError, NotFoundError, quoted_list
+from .errors import GraphError, GraphTypeError, NotFoundError, quoted_list
 from .graph_inputs import checked_input_types, input_names_for
 from .kernel_call import match_call, match_parameters
-from .locations import location_attribute, location_of, user_location
+from .locations import Located, location_attribute, location_of, user_location
 from .options import ordered_flags, parse_fastmath
 from .registry import OpDef, find_kernel
 from .types import TensorType, shape_text
@@ -69,7 +69,7 @@ class Graph:
     ) -> None:
         if not isinstance(name, str) or not name:
             raise GraphTypeError(f"the name of a Graph must be a str that is not empty, not {name!r}")
-        with _Located():
+        with Located():
             types = checked_input_types(name, input_types)
             names = input_names_for(name, forward, input_names, len(types))
             for input_name, input_type in zip(names, types, strict=True):
@@ -161,7 +161,7 @@ class Graph:
             GraphError: the graph has its outputs already, or a value belongs to another graph.
             GraphTypeError: something else than a value.
         """
-        with _Located():
+        with Located():
             if self._output_op is not None:
                 raise GraphError(
                     f"graph {self.name!r}: output() was already called{self._end_place()}; pass all outputs to one call"
@@ -179,7 +179,7 @@ class Graph:
         Raises:
             GraphError: an unknown flag.
         """
-        with _Located():
+        with Located():
             sets = [parse_fastmath(flag, f"graph {self.name!r}: fastmath()") for flag in flags]
         return _FastmathRegion(self, frozenset().union(*sets))
 
@@ -190,7 +190,7 @@ class Graph:
             GraphError: it belongs to another graph, or a weight contradicts one of the same name.
             GraphTypeError: it is neither a value nor a weight.
         """
-        with _Located():
+        with Located():
             if isinstance(value, Weight):
                 return self._weight(value)
             if not isinstance(value, TensorValue):
@@ -209,7 +209,7 @@ class Graph:
         Raises:
             GraphError: the number of bytes does not fit the type, or a size is symbolic.
         """
-        with _Located():
+        with Located():
             if not result_type.is_static:
                 raise GraphError(f"a constant must have numbers for sizes, not {shape_text(result_type.shape)}")
             wanted = int(result_type.num_elements) * result_type.dtype.size_in_bytes
@@ -230,7 +230,7 @@ class Graph:
             GraphError, GraphTypeError: the op's rules are broken; the message starts with ``ops.<name>``.
         """
         subject = f"ops.{op.name}"
-        with _Located():
+        with Located():
             operands = [self.operand(v, subject, _role(op.operands, i)) for i, v in enumerate(values)]
             _check_arity(subject, op, len(operands))
             matched = match_parameters(op.parameters, parameters or {}, subject)
@@ -260,7 +260,7 @@ class Graph:
             GraphError, GraphTypeError: the call does not fit what the kernel declares.
         """
         subject = f"ops.custom({name!r})"
-        with _Located():
+        with Located():
             kernel = find_kernel(name, subject)
             names = [spec.name for spec in kernel.operands]
             operands = [self.operand(v, subject, _role(names, i)) for i, v in enumerate(values)]
@@ -370,17 +370,6 @@ class _FastmathRegion:
 
     def __exit__(self, *exception: object) -> None:
         self._graph._region_flags = self._outer.pop()
-
-
-class _Located:
-    """Puts the user's source line on every halfulp error that passes through."""
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, HalfulpError) and error.location is None:
-            error.location = user_location()
 
 
 def _role(names: Sequence[str], index: int) -> str:

@@ -103,9 +103,7 @@ def _parameter(spec: ParameterSpec, given: Any, subject: str) -> Parameter:
     if spec.kind is float and type(value) is int:
         value = float(value)
     if not isinstance(value, spec.kind) or (isinstance(value, bool) and spec.kind is not bool):
-        raise GraphTypeError(
-            f"{subject}: parameter {spec.name!r} must be of type {spec.kind.__name__}, not {given!r}"
-        )
+        raise GraphTypeError(f"{subject}: parameter {spec.name!r} must be of type {spec.kind.__name__}, not {given!r}")
     if spec.accepts is not None and not spec.accepts(value):
         raise GraphError(f"{subject}: parameter {spec.name!r} must be {spec.rule}, not {given!r}")
     return value

@@ -6,7 +6,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .errors import SourceLocation
+from .errors import HalfulpError, SourceLocation
 
 if TYPE_CHECKING:
     from xdsl.dialects.builtin import LocationAttr
@@ -28,6 +28,17 @@ def user_location() -> SourceLocation | None:
             break
         frame = frame.f_back
     return None
+
+
+class Located:
+    """Puts the user's source line on every halfulp error that passes through: ``with Located(): ...``."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, HalfulpError) and error.location is None:
+            error.location = user_location()
 
 
 @lru_cache(maxsize=4096)

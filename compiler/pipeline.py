@@ -65,13 +65,23 @@ def lower(module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarg
     first, last = STAGES.index(start), STAGES.index(stage)
     if first > last:
         raise CompileError(f"the module is at stage {start} and cannot go back to {stage}")
-    module.attributes[FP_CONTRACT] = StringAttr(options.fp_contract)
+    _mark_contraction(module, start, options)
     passes = get_all_passes()
     for number in range(first, last + 1):
         if number == first and start != "graph":
             continue
         for name, arguments in _passes_of(STAGES[number], options, target):
             passes[name]()(**arguments).apply(Context(), module)
+
+
+def _mark_contraction(module: ModuleOp, start: str, options: CompileOptions) -> None:
+    """Notes ``fp_contract`` where the stage keeps it: on the module, from the loops on at each function."""
+    mode = StringAttr(options.fp_contract)
+    if start in ("graph", "tile"):
+        module.attributes[FP_CONTRACT] = mode
+    for op in module.body.block.ops if start == "loops" else ():
+        if isinstance(op, func.FuncOp):
+            op.attributes[FP_CONTRACT] = mode
 
 
 def _target(options: CompileOptions) -> CpuTarget:

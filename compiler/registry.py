@@ -22,19 +22,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from .dtypes import DType
 from .errors import GraphError, NotFoundError, near_names, quoted_list
-from .types import TensorType
+from .opdef import OpDef
 
 if TYPE_CHECKING:
-    from .dialects.graph import Parameter
     from .dims import Dim
     from .kernel_call import KernelCall
 
 SizePattern: TypeAlias = "str | int"
-OpKind = Literal["map", "view", "reduce", "contract", "opaque"]
 ParameterKind: TypeAlias = "type[bool | int | float | str | DType | Dim | tuple[Any, ...]]"
 
 
@@ -99,9 +97,7 @@ class KernelBuilder(Protocol):
     the specs. Every output must be written.
     """
 
-    def __call__(
-        self, builder: Any, call: KernelCall, operands: Sequence[Any], outputs: Sequence[Any], /
-    ) -> None: ...
+    def __call__(self, builder: Any, call: KernelCall, operands: Sequence[Any], outputs: Sequence[Any], /) -> None: ...
 
 
 class DimsBuilder(Protocol):
@@ -160,43 +156,6 @@ class KernelDef:
                         f"{subject}: output {output.name!r} has size {size!r}, which no operand has; "
                         "list it in computed or give a rule for it in dims"
                     )
-
-
-class ShapeRule(Protocol):
-    """The types of an op's results, or `GraphError` with the rule that the operands break.
-
-    The message needs no name and no place: the builder puts the op and the user's line around it.
-    """
-
-    def __call__(
-        self, operands: Sequence[TensorType], parameters: Mapping[str, Parameter], /
-    ) -> Sequence[TensorType]: ...
-
-
-@dataclass(frozen=True)
-class OpDef:
-    """An op of the library, which graphs hold as ``graph.apply "name"``.
-
-    Args:
-        name: the name, unique in the process.
-        kind: how its result relates to its operands, for fusion: ``map`` element by element, ``view`` other
-            coordinates of the same elements, ``reduce`` along an axis, ``contract`` along a common axis, ``opaque``.
-        operands: the names of the operands. A last name that starts with ``*`` takes any number.
-        infer: the shape rule.
-        parameters: what must be known while the graph is built.
-        fastmath: whether LLVM allows fastmath flags on what it computes.
-        defines_symbols: whether its results may have sizes that are symbols not known before.
-        recipe: the op on blocks; lowering calls it.
-    """
-
-    name: str
-    kind: OpKind
-    operands: tuple[str, ...]
-    infer: ShapeRule
-    parameters: tuple[ParameterSpec, ...] = ()
-    fastmath: bool = False
-    defines_symbols: bool = False
-    recipe: Callable[..., Any] | None = None
 
 
 PROVIDERS = "halfulp.registry"
@@ -284,8 +243,6 @@ def _import_providers() -> None:
 def _register(table: dict[str, Definition], definition: Definition, what: str, replace: bool) -> Definition:
     known = table.get(definition.name)
     if known is not None and known is not definition and not replace:
-        raise GraphError(
-            f"{what} {definition.name!r} is registered already; choose another name, or pass replace=True"
-        )
+        raise GraphError(f"{what} {definition.name!r} is registered already; choose another name, or pass replace=True")
     table[definition.name] = definition
     return definition

@@ -7,8 +7,8 @@ that follows. An output row has ``2**levels`` slots: the ``2**levels - 1`` most 
 descending, token ascending), unused slots (vocab, -inf); the last slot is the scored token.
 
 Four kernels: ``validate`` checks every offset and token before anything is sized by them; ``rows`` finds the logits
-row and the token of each output row; ``chunks`` reads the logits, once, and leaves maximum, sum of exponentials and
-top tokens of each 16384 of them; ``merge`` joins the chunks of a row in ascending order.
+row and the token of each output row; ``chunks`` reads the logits, 16384 at a time, and leaves the sum of exponentials
+of each chunk and the top tokens of every four; ``merge`` joins the chunks of a row in ascending order.
 
 The value is ``(x - M) - log(S)``, M the maximum of the row, S the sum of ``exp(x - M)``. A row that holds NaN or
 +inf, or nothing but -inf, is NaN, as IEEE arithmetic has it.
@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import IndexType, TensorType, f32, i32, i64
+from xdsl.dialects.builtin import IndexType, TensorType, f32, i32
 from xdsl.dialects.utils.fast_math import FastMathFlag
 
 from halfulp.compiler.dims import ceil_div
@@ -36,9 +36,9 @@ CHUNK = 16384
 """Logits per program: enough to hide the cost of a program, few enough to stay in a core's second cache."""
 MAX_VOCAB = 2**31 - 1 - CHUNK
 """Token ids compare as signed 32-bit integers, those of the padding of the last chunk included."""
-PROBE = 1024
-LARGEST_SUM = 2.0**20
-TOKENS_PER_BLOCK = 256
+CHUNKS_PER_PART = 4
+TOKENS_PER_BLOCK = 64
+NO_POSITION = 2**32 - 1
 NEGATIVE_INFINITY = -math.inf
 
 
@@ -61,7 +61,7 @@ def validate(k: KernelBuilder) -> None:
     rows = _check_offsets(k, operands, "logit_row_offsets", (sequence, absent), (logits_rows, "rows of logits"))
     tokens = _check_offsets(k, operands, "token_row_offsets", (sequence, absent), (token_count, "tokens"))
     outputs = _check_offsets(k, operands, "lp_output_offsets", (sequence, absent), (logits_rows, "rows of logits"))
-    _check_host_copy(k, operands, sequence)
+    _check_host_copy(k, operands, sequence, outputs)
     _check_counts(k, sequence, absent, rows, tokens, outputs)
     _check_sampled_token(k, operands, sequence, absent)
     end = k.select(sequence >= batch - 1, token_count, tokens[1])  # the last program also takes tokens of no sequence
@@ -109,9 +109,10 @@ def _check_offsets(
     return start, end
 
 
-def _check_host_copy(k: KernelBuilder, operands: dict[str, Value], sequence: Value) -> None:
-    for step in (0, 1):
-        on_device = _unsigned(k, operands["lp_output_offsets"], sequence + step)
+def _check_host_copy(
+    k: KernelBuilder, operands: dict[str, Value], sequence: Value, outputs: tuple[Value, Value]
+) -> None:
+    for step, on_device in enumerate(outputs):
         on_host = _unsigned(k, operands["host_lp_output_offsets"], sequence + step)
         k.check(
             on_device == on_host,
@@ -162,20 +163,18 @@ def _check_sampled_token(k: KernelBuilder, operands: dict[str, Value], sequence:
 
 def _check_prompt_tokens(k: KernelBuilder, operands: dict[str, Value], start: Value, end: Value) -> None:
     tokens, vocab = operands["tokens"], k.dim(operands["logits"], 1)
-    count = k.dim(tokens, 0)
-    end = k.binary("mins", end, count)
+    end = k.binary("mins", end, k.dim(tokens, 0))
 
     def scan(first: Value, found: Value) -> list[Value]:
-        block = k.load(k.window(tokens, [first], [TOKENS_PER_BLOCK], indexing="element"), other=0)
-        token = k.cast(block, i64, unsigned_source=True)
-        position = k.iota([TOKENS_PER_BLOCK], i64) + k.cast(first, i64)
-        wrong = (token >= k.cast(vocab, i64)) & (position < k.cast(end, i64))
-        return [k.binary("mins", found, k.reduce("mins", k.select(wrong, position, k.cast(count, i64))))]
+        token = k.load(k.window(tokens, [first], [TOKENS_PER_BLOCK], indexing="element"))
+        position = k.iota([TOKENS_PER_BLOCK], i32) + k.cast(first, i32)
+        wrong = k.compare("uge", token, k.cast(vocab, i32)) & k.compare("ult", position, k.cast(end, i32))
+        return [k.binary("minu", found, k.reduce("minu", k.select(wrong, position, NO_POSITION)))]
 
-    (found,) = k.for_loop(start, end, [k.cast(count, i64)], scan, step=TOKENS_PER_BLOCK)
-    position = k.cast(found, IndexType())
+    (found,) = k.for_loop(start, end, [k.constant(NO_POSITION, i32)], scan, step=TOKENS_PER_BLOCK)
+    position = k.cast(found, IndexType(), unsigned_source=True)
     k.check(
-        position >= count,
+        found == NO_POSITION,
         "tokens[{}] is {}, but the vocabulary has {} tokens",
         position,
         _unsigned(k, tokens, position),
@@ -212,50 +211,36 @@ def _sequence_of(k: KernelBuilder, output_offsets: Value, row: Value, batch: Val
 # -- chunks
 
 
-def _or_zero(k: KernelBuilder, maximum: Value) -> Value:
-    """What to subtract: the maximum, but 0 where there is nothing but -inf, since -inf - -inf is NaN."""
-    return k.select(maximum == NEGATIVE_INFINITY, 0.0, maximum)
+def summarise_chunks(k: KernelBuilder, kept: int) -> None:
+    """Program (r, p): the sum of exponentials of each chunk of part p of output row r, and the part's best tokens.
 
-
-def _maximum(k: KernelBuilder, block: Value) -> Value:
-    """The largest of a block. The sign of a zero does not matter: it is only subtracted under an exponential."""
-    with k.changed_fastmath(add=[FastMathFlag.NO_SIGNED_ZEROS]):
-        return k.reduce("maximum", block)
-
-
-def summarise_chunk(k: KernelBuilder, kept: int) -> None:
-    """Program (r, c): sum of exponentials and ``kept`` best tokens of chunk c of output row r."""
-    logits, logits_rows, shifts, sums, best_values, best_tokens = k.arguments
-    row, chunk = k.program_ids
-    window = k.window(logits, [_unsigned(k, logits_rows, row), chunk], [1, CHUNK], squeezed=[0])
-    block = k.load(window, other=NEGATIVE_INFINITY)
-    shift, total = _sum_of_exponentials(k, block)
-    k.write(shift, shifts, row, chunk)
-    k.write(total, sums, row, chunk)
-    tokens = k.iota([CHUNK], i32) + k.cast(chunk * CHUNK, i32)
-    best = k.top_merge(*_empty_slots(k, kept, k.dim(logits, 1)), block, tokens)
-    for values, ref in zip(best, (best_values, best_tokens), strict=True):
-        k.store(values, k.window(ref, [row, chunk, 0], [1, 1, kept], squeezed=[0, 1]))
-
-
-def _sum_of_exponentials(k: KernelBuilder, block: Value) -> tuple[Value, Value]:
-    """``(shift, sum of exp(x - shift))``, with as little reading as possible.
-
-    The maximum of the first few logits is a good shift for most chunks, so that one pass does. Where the sum shows that it
-    was not, there is a second one with the maximum of all.
+    What is subtracted under the exponentials is the best logit of the part so far, so none of them exceeds 1. A NaN is
+    never the best, but makes the sum NaN.
     """
+    logits, logits_rows, shifts, sums, best_values, best_tokens = k.arguments
+    row, part = k.program_ids
+    logits_row = _unsigned(k, logits_rows, row)
 
-    def attempt(count: Value, shift: Value, total: Value) -> list[Value]:
-        (shift,) = k.if_(count == 0, lambda: [shift], lambda: [_or_zero(k, _maximum(k, block))])
-        return [count + 1, shift, k.reduce("add", k.exp(block - shift))]
+    def summarise(chunk: Value, *slots: Value) -> tuple[Value, Value]:
+        window = k.window(logits, [logits_row, chunk], [1, CHUNK], squeezed=[0])
+        block = k.load(window, other=NEGATIVE_INFINITY)
+        values, tokens = k.top_merge(*slots, block, k.iota([CHUNK], i32) + k.cast(chunk * CHUNK, i32))
+        largest = k.extract(values, 0)
+        total = k.reduce("add", k.exp(block - _or_zero(k, largest), upper_bounded=True))
+        k.write(largest, shifts, row, chunk)
+        k.write(total, sums, row, chunk)
+        return values, tokens
 
-    def go_on(count: Value, shift: Value, total: Value) -> Value:
-        good = (total >= 1.0) & (total <= LARGEST_SUM)
-        return (count == 0) | ((count == 1) & ~good)
+    first = part * CHUNKS_PER_PART
+    end = k.binary("mins", first + CHUNKS_PER_PART, k.dim(shifts, 1))
+    best = k.for_loop(first, end, _empty_slots(k, kept, k.dim(logits, 1)), summarise)
+    for slots, ref in zip(best, (best_values, best_tokens), strict=True):
+        k.store(slots, k.window(ref, [row, part, 0], [1, 1, kept], squeezed=[0, 1]))
 
-    guess = _or_zero(k, _maximum(k, k.slice(block, [0], [PROBE])))
-    _, shift, total = k.while_loop([k.index(0), guess, k.constant(0.0, f32)], go_on, attempt)
-    return shift, total
+
+def _or_zero(k: KernelBuilder, largest: Value) -> Value:
+    """What to subtract: the largest logit, but 0 where there is nothing but -inf, for -inf - -inf is NaN."""
+    return k.select(largest == NEGATIVE_INFINITY, 0.0, largest)
 
 
 def _empty_slots(k: KernelBuilder, kept: int, vocab: Value) -> tuple[Value, Value]:
@@ -269,14 +254,13 @@ def merge_chunks(k: KernelBuilder, top: int, kept: int) -> None:
     """Program r: joins the chunks of output row r and writes its slots."""
     logits, logits_rows, scored_tokens, shifts, sums, best_values, best_tokens, values_out, tokens_out = k.arguments
     (row,) = k.program_ids
-    chunks = k.dim(shifts, 1)
     empty = _empty_slots(k, kept, k.dim(logits, 1))
 
-    def merge(chunk: Value, *slots: Value) -> tuple[Value, Value]:
-        window = [k.window(ref, [row, chunk, 0], [1, 1, kept], squeezed=[0, 1]) for ref in (best_values, best_tokens)]
+    def merge(part: Value, *slots: Value) -> tuple[Value, Value]:
+        window = [k.window(ref, [row, part, 0], [1, 1, kept], squeezed=[0, 1]) for ref in (best_values, best_tokens)]
         return k.top_merge(*slots, *[k.load(ref) for ref in window])
 
-    values, tokens = k.for_loop(0, chunks, empty, merge)
+    values, tokens = k.for_loop(0, k.dim(best_values, 1), empty, merge)
     maximum = k.extract(values, 0)  # of all that are numbers; a NaN shows in the sum
     log_sum = k.log(_total(k, shifts, sums, row, _or_zero(k, maximum)))
 
@@ -299,7 +283,7 @@ def _total(k: KernelBuilder, shifts: Value, sums: Value, row: Value, maximum: Va
     """The sum of ``exp(x - maximum)`` over a row, chunks in ascending order."""
 
     def add(chunk: Value, so_far: Value) -> list[Value]:
-        return [so_far + k.read(sums, row, chunk) * k.exp(k.read(shifts, row, chunk) - maximum)]
+        return [so_far + k.read(sums, row, chunk) * k.exp(k.read(shifts, row, chunk) - maximum, upper_bounded=True)]
 
     return k.for_loop(0, k.dim(shifts, 1), [k.constant(0.0, f32)], add)[0]
 
@@ -329,19 +313,22 @@ def _emit_kernels(entry: EntryBuilder, call: KernelCall, operands: Sequence[Valu
     assert isinstance(levels, int)
     top = 2**levels - 1
     kept = max(top, 1)  # the best logit is wanted in any case
-    row_dim, chunk_dim = str(call.computed["rows"][0]), str(ceil_div(call.dims["vocab"], CHUNK))
+    row_dim, vocab = str(call.computed["rows"][0]), call.dims["vocab"]
+    chunk_dim, part_dim = (str(ceil_div(vocab, size)) for size in (CHUNK, CHUNK * CHUNKS_PER_PART))
     rows = entry.dim(results[0], 0)
     found = [entry.buffer([row_dim], i32) for _ in range(2)]
     entry.launch(f"{NAME}_rows", [tokens, sampled_tokens, *offsets, *found], [rows], find_rows)
-    summary = [entry.buffer([row_dim, chunk_dim], f32) for _ in range(2)]
-    summary += [entry.buffer([row_dim, chunk_dim, str(kept)], element) for element in (f32, i32)]
+    sums = [entry.buffer([row_dim, chunk_dim], f32) for _ in range(2)]
+    best = [entry.buffer([row_dim, part_dim, str(kept)], element) for element in (f32, i32)]
     entry.launch(
         f"{NAME}_chunks",
-        [logits, found[0], *summary],
-        [rows, entry.dim(summary[0], 1)],
-        lambda k: summarise_chunk(k, kept),
+        [logits, found[0], *sums, *best],
+        [rows, entry.dim(best[0], 1)],
+        lambda k: summarise_chunks(k, kept),
     )
-    entry.launch(f"{NAME}_merge", [logits, *found, *summary, *results], [rows], lambda k: merge_chunks(k, top, kept))
+    entry.launch(
+        f"{NAME}_merge", [logits, *found, *sums, *best, *results], [rows], lambda k: merge_chunks(k, top, kept)
+    )
 
 
 LOG_PROBABILITIES = register_kernel(

@@ -8,11 +8,12 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from ctypes import CFUNCTYPE, c_void_p
+from ctypes import CDLL, CFUNCTYPE, c_void_p
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from halfulp.compiler.errors import HalfulpError
+from halfulp.compiler.codegen.elf import is_elf, undefined_symbols
+from halfulp.compiler.errors import HalfulpError, quoted_list
 
 if TYPE_CHECKING:
     from llvmlite.binding.orcjit import LLJIT
@@ -39,6 +40,22 @@ def _jit() -> LLJIT:
     return llvm.create_lljit_compiler(suppress_errors=True)
 
 
+def _load_error(object_code: bytes, imports: Mapping[str, int], complaint: str) -> LoadError:
+    """LLVM says which symbols of the object it could not give; this adds which ones the object lacks itself."""
+    if is_elf(object_code):
+        process = CDLL(None)
+        try:
+            wanted = [name for name in undefined_symbols(object_code) if name not in imports]
+        except ValueError as error:
+            return LoadError(str(error))
+        missing = [name for name in wanted if not hasattr(process, name)]
+        if missing:
+            return LoadError(
+                f"object code calls {quoted_list(missing)}, which the process does not have; pass its address in imports"
+            )
+    return LoadError(f"object code of {len(object_code)} bytes cannot be loaded: {complaint}")
+
+
 class NativeLibrary:
     """One object, loaded. Its functions are valid as long as it lives; a function from ``entry`` keeps it alive."""
 
@@ -59,7 +76,7 @@ class NativeLibrary:
             with _lock:
                 self._tracker: Any = builder.link(_jit(), f"halfulp-{next(_numbers)}")
         except RuntimeError as error:
-            raise LoadError(f"object code of {len(object_code)} bytes cannot be loaded: {str(error).strip()}") from None
+            raise _load_error(object_code, imports or {}, str(error).strip()) from None
         self._addresses = {name: self._tracker[name] for name in symbols}
 
     def address(self, name: str) -> int:

@@ -158,8 +158,3 @@ def _describe(value: Value | Buffer) -> str:
         return "a reference"
     array = np.asarray(value)
     return f"{array.dtype} of shape {list(array.shape)}"
-
-
-def index_array(value: int) -> Array:
-    """A number as a value of type ``index``, modulo 2^64."""
-    return np.array((value + 2**63) % 2**64 - 2**63, np.int64)

@@ -37,6 +37,16 @@ def stored(result: Array, dtype: np.dtype[Any]) -> Array:
     return (array & 1).astype(BOOL) if dtype == BOOL else array.view(dtype)
 
 
+def wrapped_index(value: int) -> int:
+    """A number as a value of type ``index``, modulo 2^64."""
+    return (value + 2**63) % 2**64 - 2**63
+
+
+def as_stored(a: Array) -> Array:
+    """An array of unsigned integers as signed ones, in which the bits are held; others as they are."""
+    return a.view(f"i{a.dtype.itemsize}") if a.dtype.kind == "u" else a
+
+
 def signed(operation: Binary) -> Binary:
     """``operation`` on operands read as signed."""
     return lambda a, b: stored(operation(as_signed(a), as_signed(b)), a.dtype)

@@ -18,7 +18,7 @@ from .elementwise import ELEMENTWISE_HANDLERS
 from .exact import Array
 from .frame import Execution, FailedCheck, Frame, Handler, StopExecution
 from .launch import LAUNCH_HANDLERS, check_counts, run_programs
-from .memory import MEMORY_HANDLERS, Buffer, BufferSource, Reference, check_array
+from .memory import MEMORY_HANDLERS, Buffer, BufferSource, Reference, reference_to
 from .reduction import REDUCTION_HANDLERS
 from .shapes import SHAPE_HANDLERS
 from .values import InterpreterError, dtype_of
@@ -57,8 +57,9 @@ def interpret(
     Args:
         module: kernels and the entry function; it must verify.
         entry: the name of a ``func.func`` whose arguments are references.
-        buffers: an array for each argument, of the rank, extents and dtype of its type, changed in place; or a function
-            from the symbolic dims to such an array, called when the argument is first used.
+        buffers: an array for each argument, of the rank, extents and dtype of its type (integers signed or unsigned),
+            changed in place; or a function from the symbolic dims to such an array, called when the argument is first
+            used.
         dims: what the symbolic dims are bound to.
 
     Raises:
@@ -107,8 +108,7 @@ def interpret_kernel(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[
 def _kernel_argument(parameter: BlockArgument, argument: Array) -> Array | Reference:
     if not isinstance(parameter.type, RefType):
         return np.asarray(argument, dtype_of(parameter.type))
-    check_array(_name(parameter), argument, parameter.type)
-    return Reference.whole(argument)
+    return reference_to(_name(parameter), argument, parameter.type)
 
 
 def _kernels(module: ModuleOp) -> dict[str, KernelOp]:

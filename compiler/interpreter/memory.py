@@ -15,6 +15,7 @@ from ..dialects.tile import RefType
 from ..dialects.tile.memory import BLOCKED
 from ..dialects.tile.types import shape_of
 from .exact import Array
+from .integers import as_stored, wrapped_index
 from .values import InterpreterError, dtype_of
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Reference:
         """The part of ``shape`` at ``starts``, without the axes ``squeezed``. It may reach beyond the reference."""
         origin, lower, upper = list(self.origin), list(self.lower), list(self.upper)
         for axis, start, extent in zip(self.axes, starts, shape, strict=True):
-            origin[axis] += start
+            origin[axis] = wrapped_index(origin[axis] + start)
             lower[axis] = max(lower[axis], origin[axis])
             upper[axis] = min(upper[axis], origin[axis] + extent)
         kept = [i for i in range(len(shape)) if i not in squeezed]
@@ -117,13 +118,15 @@ class Buffer:
         """
         if self.array is None:
             array = self._source(dict(bindings)) if callable(self._source) else self._source
-            check_array(self.name, array, self.ref_type)
+            reference_to(self.name, array, self.ref_type)
             self.array = array
-        return Reference.whole(self.array)
+        return reference_to(self.name, self.array, self.ref_type)
 
 
-def check_array(name: str, array: object, ref_type: RefType) -> None:
-    """Checks that ``array`` can stand for a global reference of ``ref_type``.
+def reference_to(name: str, array: object, ref_type: RefType) -> Reference:
+    """All of an array that stands for a global reference of ``ref_type``.
+
+    An array of unsigned integers is taken as the same bits signed, since integers of the IR have no sign.
 
     Raises:
         InterpreterError: rank, an extent or the dtype differ, or it is no array.
@@ -132,8 +135,9 @@ def check_array(name: str, array: object, ref_type: RefType) -> None:
         raise InterpreterError(f"buffer {name} must be a numpy array, not {type(array).__name__}; use np.asarray")
     dtype, wanted = dtype_of(ref_type.element_type), ref_type.extents
     fits = len(wanted) == array.ndim and all(n in (DYNAMIC_INDEX, m) for n, m in zip(wanted, array.shape, strict=True))
-    if array.dtype == dtype and fits:
-        return
+    held = as_stored(array)
+    if held.dtype == dtype and fits:
+        return Reference.whole(held)
     extents = ", ".join("?" if n == DYNAMIC_INDEX else str(n) for n in wanted)
     raise InterpreterError(
         f"buffer {name} must be a {dtype} array of shape [{extents}], not {array.dtype} of shape {list(array.shape)};"

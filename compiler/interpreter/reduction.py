@@ -87,7 +87,11 @@ def reduce_in_order(kind: str, block: Array, axis: int, lanes: int) -> Array:
 
 
 def _reduce(frame: Frame, op: tile.ReduceOp) -> Iterable[Array]:
-    return (reduce_in_order(op.kind.data, frame.array(op.operand), op.axis.value.data, op.lanes.value.data),)
+    block, axis = frame.array(op.operand), op.axis.value.data
+    if op.count is not None:
+        count = max(int(frame.array(op.count)), 0)
+        block = block[(slice(None),) * axis + (slice(count),)]
+    return (reduce_in_order(op.kind.data, block, axis, op.lanes.value.data),)
 
 
 def dot(a: Array, b: Array, acc: Array, *, fused: bool) -> Array:

@@ -15,6 +15,7 @@ from ..codegen.math.emitter import ElementType, FloatPredicate, IntegerPredicate
 from ..codegen.math.table import EXPANSIONS
 from ..dialects.tile.types import element_type, with_shape
 from ..tile_builder import TileBuilder, Value
+from ..tile_builder.builder import UPPER_BOUNDED
 
 EXPANSION_MARK = "halfulp.expansion"
 """On every fma that belongs to an expansion: names it. Such an fma stays under ``fp_contract=off``."""
@@ -154,7 +155,8 @@ def expand(op: Operation, function: str) -> None:
     builder = TileBuilder.before(op)
     emitter = TileEmitter(builder, function)
     operands = [Value(builder, operand) for operand in op.operands]
-    expanded = EXPANSIONS[function][name].expand(emitter, *operands)
+    promises = {"upper_bounded": True} if UPPER_BOUNDED in op.attributes else {}
+    expanded = EXPANSIONS[function][name].expand(emitter, *operands, **promises)
     result.replace_all_uses_with(expanded.ssa)
     op.detach()
     op.erase()

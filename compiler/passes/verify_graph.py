@@ -109,12 +109,14 @@ def _owner_text(value: SSAValue) -> str:
 def _why_invisible(op: Operation, value: SSAValue) -> str:
     block = value.owner.parent if isinstance(value.owner, Operation) else value.owner
     use = op.parent
-    if block is not use and block is not None and use is not None and block.parent is use.parent:
+    if block is None or use is None:
+        return "is not in the module"
+    if block is not use and block.parent is use.parent:
         return "is defined in a block that does not come before on every path; pass it as a block argument"
     around: Block | None = use
     while around is not None and around is not block:
         parent = around.parent_op()
-        if parent is not None and parent.has_trait(IsolatedFromAbove):
+        if parent is not None and parent.has_trait(IsolatedFromAbove) and not parent.is_ancestor(block):
             return f"is defined outside of {_subject(parent)}, whose body sees no value from outside; pass it in"
         around = None if parent is None else parent.parent
     if around is None:
@@ -137,9 +139,7 @@ def _verify_call(op: RegisteredOp) -> None:
 def _verify_custom(op: CustomOp) -> list[str]:
     """Match the call against the kernel; returns the symbols that the kernel computes."""
     kernel = find_kernel(op.callee.data, op.subject)
-    call = match_call(
-        kernel, op.device_ref, op.argument_types, op.output_types, op.parameter_values, op.subject
-    )
+    call = match_call(kernel, op.device_ref, op.argument_types, op.output_types, op.parameter_values, op.subject)
     return [dim.name for dims in call.computed.values() for dim in dims if isinstance(dim, SymbolicDim)]
 
 

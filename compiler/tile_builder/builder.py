@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     TensorType,
+    UnitAttr,
 )
 from xdsl.dialects.utils.fast_math import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -26,6 +27,8 @@ from ..dialects.tile.types import RefType, element_type, shape_of
 from .value import Value
 
 NO_FLAGS = FastMathFlagsAttr("none")
+UPPER_BOUNDED = "halfulp.upper_bounded"
+"""On math.exp: its operand is at most 64, or NaN."""
 
 _FLOAT_BINARY: dict[str, type[arith.FloatingPointLikeBinaryOperation]] = {
     "add": arith.AddfOp,
@@ -257,16 +260,26 @@ class TileBuilder:
         """A ``math`` op by name: exp log sqrt absf tanh ..."""
         return self._emit(_UNARY_MATH[kind](operand.ssa, self.fastmath))
 
-    def exp(self, operand: Value) -> Value:
-        return self.unary("exp", operand)
+    def exp(self, operand: Value, *, upper_bounded: bool = False) -> Value:
+        """e^x. ``upper_bounded`` promises x <= 64 or NaN: the same bits for less work."""
+        result = self.unary("exp", operand)
+        if upper_bounded:
+            op = result.ssa.owner
+            assert isinstance(op, Operation)
+            op.attributes[UPPER_BOUNDED] = UnitAttr()
+        return result
 
     def log(self, operand: Value) -> Value:
         return self.unary("log", operand)
 
-    def reduce(self, kind: str, operand: Value, axis: int = 0, lanes: int | None = None) -> Value:
-        """``tile.reduce``; the result of a block of rank 1 is a scalar."""
+    def reduce(
+        self, kind: str, operand: Value, axis: int = 0, lanes: int | None = None, count: Value | None = None
+    ) -> Value:
+        """``tile.reduce`` of the first ``count`` elements (all); the result of a block of rank 1 is a scalar."""
         flags = self.fastmath if operand.is_float else NO_FLAGS
-        return self._emit(tile.ReduceOp(kind, operand.ssa, axis, lanes, flags))
+        return self._emit(
+            tile.ReduceOp(kind, operand.ssa, axis, lanes, flags, None if count is None else count.ssa)
+        )
 
     def dot(self, a: Value, b: Value, acc: Value, *, fused: bool = True) -> Value:
         return self._emit(tile.DotOp(a.ssa, b.ssa, acc.ssa, fused=fused, fastmath=self.fastmath))

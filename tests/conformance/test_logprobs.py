@@ -139,3 +139,24 @@ def test_a_row_without_an_answer_is_nan_and_touches_no_other(poison: float) -> N
         for row in (0, 2):
             assert values[row].tobytes() == clean[0][row].tobytes()
             assert slots[row].tobytes() == clean[1][row].tobytes()
+
+
+@pytest.mark.parametrize("level", [0.0, -200.0, 200.0])
+@pytest.mark.parametrize("chunk", [0, 1, 2])
+def test_a_chunk_of_impossible_tokens_adds_nothing(level: float, chunk: int) -> None:
+    """Where 16384 logits in a row are -inf, whatever the size of the others."""
+    rng = np.random.default_rng(8)
+    logits = (rng.normal(size=(1, 3 * 16384)) + level).astype(np.float32)
+    logits[0, chunk * 16384 : (chunk + 1) * 16384] = -np.inf
+    token, offsets = np.array([20000], np.uint32), np.array([0, 1], np.uint32)
+    values, slots = kernel(logits, token, token, offsets, offsets, offsets, 3)
+    assert_kernel_row(logits[0], 20000, values[0], slots[0], f"chunk {chunk}, level {level}")
+
+
+@pytest.mark.parametrize("growth", [1e-3, 1.0, 100.0])
+def test_rising_logits(growth: float) -> None:
+    """Every chunk has a new maximum, far above or just above the one before."""
+    logits = (np.arange(5 * 16384, dtype=np.float32) // 4096 * np.float32(growth)).reshape(1, -1)
+    token, offsets = np.array([7], np.uint32), np.array([0, 1], np.uint32)
+    values, slots = kernel(logits, token, token, offsets, offsets, offsets, 4)
+    assert_kernel_row(logits[0], 7, values[0], slots[0], f"growth {growth}")

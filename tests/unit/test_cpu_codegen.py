@@ -21,9 +21,8 @@ from xdsl.parser import Parser
 from halfulp.compiler.codegen import cpu
 from halfulp.compiler.codegen.llvm import emit_llvm
 from halfulp.compiler.dialects import get_all_dialects
-from halfulp.compiler.errors import CompileError
 from halfulp.compiler.passes.convert_loops_to_llvm import ConvertLoopsToLlvmPass
-from halfulp.runtime.loader import LoadError, NativeLibrary
+from halfulp.runtime.loader import NativeLibrary
 
 Array = NDArray[Any]
 

@@ -51,7 +51,7 @@ def test_element_types_are_signless() -> None:
     assert DType.bool.to_element_type() == IntegerType(1)
 
 
-@pytest.mark.parametrize("dtype", ["complex64", "U4", "datetime64[s]", [("x", "f4")], object(), "float33"])
+@pytest.mark.parametrize("dtype", ["complex64", "U4", "datetime64[s]", [("x", "f4")], object(), "float33", None])
 def test_other_numpy_dtypes_are_refused(dtype: object) -> None:
     with pytest.raises(GraphTypeError) as error:
         DType.from_numpy(dtype)

@@ -234,6 +234,12 @@ def test_a_buffer_of_another_type_is_refused(argument: Any, problem: str, parse_
     assert str(error.value) == f"buffer 0 (%x) must be a float32 array of shape [?, 4], {problem}"
 
 
+def test_unsigned_arrays_hold_the_same_bits(parse_tile: Parse) -> None:
+    array = np.zeros((2, 3), np.uint32)
+    run(parse_tile, FLATTEN, [array])
+    assert array.tolist() == [[0, 0, 0], [0, 7, 7]]
+
+
 def test_a_buffer_must_be_an_array(parse_tile: Parse) -> None:
     with pytest.raises(InterpreterError) as error:
         run(parse_tile, IDENTITY, [[[0.0] * 4]])

@@ -105,6 +105,22 @@ CASES: dict[str, tuple[str, str, list[Any]]] = {
         "tensor<2xf32>",
         [4.0, 6.0],
     ),
+    "tile.reduce of the first two": (
+        "tile.reduce add {dense<[[1, 2, 4], [8, 16, 32]]> : tensor<2x3xi32>} axis 1 lanes 64 count {2 : index}"
+        " : tensor<2x3xi32> -> tensor<2xi32>",
+        "tensor<2xi32>",
+        [3, 24],
+    ),
+    "tile.reduce of more than there are": (
+        "tile.reduce mul {dense<[3, 5]> : tensor<2xi32>} axis 0 lanes 64 count {9 : index} : tensor<2xi32> -> i32",
+        "i32",
+        [15],
+    ),
+    "tile.reduce of none": (
+        "tile.reduce add {dense<1.0> : tensor<2xf32>} axis 0 lanes 64 count {-1 : index} : tensor<2xf32> -> f32",
+        "f32",
+        [-0.0],
+    ),
     "tile.dot": (
         "tile.dot {dense<[[1.0, 2.0]]> : tensor<1x2xbf16>}, {dense<[[3.0], [4.0]]> : tensor<2x1xbf16>},"
         " {dense<5.0> : tensor<1x1xf32>} fused true : tensor<1x2xbf16>, tensor<2x1xbf16> -> tensor<1x1xf32>",

@@ -139,7 +139,11 @@ def test_operands_on_a_device_leave_host_operands_on_the_host() -> None:
             GraphError,
             "there are 8 operands, but the kernel has 4: x, index, ends, anything",
         ),
-        ({"outputs": OUTPUTS[:1]}, GraphError, "output 'origin' is missing (1 given); outputs in order: packed, origin"),
+        (
+            {"outputs": OUTPUTS[:1]},
+            GraphError,
+            "output 'origin' is missing (1 given); outputs in order: packed, origin",
+        ),
         ({"outputs": OUTPUTS * 2}, GraphError, "there are 4 outputs, but the kernel has 2: packed, origin"),
         (
             {"operands": operand_types(x=TensorType(DType.int8, ["r", "c"]))},
@@ -217,8 +221,9 @@ def test_a_kernel_may_have_rules_of_its_own() -> None:
 def test_unknown_kernel_lists_near_names_and_the_remedy() -> None:
     with pytest.raises(NotFoundError) as error:
         find_kernel("pakc", "here")
-    assert str(error.value).startswith("here: no kernel is registered under that name; did you mean 'pack'? Registered: ")
-    assert str(error.value).endswith(
+    message = str(error.value)
+    assert message.startswith("here: no kernel is registered under that name; did you mean 'pack'? Registered: ")
+    assert message.endswith(
         ". To add one, import the module that registers it, or call "
         "halfulp.compiler.registry.register_kernel(KernelDef(...))"
     )
@@ -264,7 +269,8 @@ Y = OutputSpec("y", F32, ("n",))
         ({"operands": (X, X)}, "kernel 'k': the names of its operands must differ, but 'x' repeats"),
         (
             {"outputs": (OutputSpec("y", F32, ("m",)),)},
-            "kernel 'k': output 'y' has size 'm', which no operand has; list it in computed or give a rule for it in dims",
+            "kernel 'k': output 'y' has size 'm', which no operand has; "
+            "list it in computed or give a rule for it in dims",
         ),
         ({"computed": ("m",)}, "kernel 'k': computed sizes and build_dims come together; give both or neither"),
         ({"build_dims": build_dims}, "kernel 'k': computed sizes and build_dims come together; give both or neither"),

@@ -137,7 +137,8 @@ class FunctionText:
         for i, argument in enumerate(block.args):
             if not edges:
                 raise CompileError(
-                    f"LLVM text: block {self.label(block)} of function @{self.name} takes values, but no branch leads to it"
+                    f"LLVM text: block {self.label(block)} of function @{self.name} takes values,"
+                    " but no branch leads to it"
                 )
             pairs = ", ".join(f"[ {self.ref(values[i])}, %{label} ]" for label, values in edges)
             self.lines.append(f"  {self.ref(argument)} = phi {self.types(argument.type)} {pairs}")

@@ -38,6 +38,9 @@ class Format:
 F32 = Format("f32", "i32", 23, 127)
 F64 = Format("f64", "i64", 52, 1023)
 
+_SQRT_HALF_BITS = 0x3FE6A09E00000000  # of a double just below sqrt(1/2)
+_ONE_BITS = 0x3FF0000000000000
+
 
 def at_least(e: Emitter[V], x: V, bound: float) -> V:
     """max(x, bound); NaN stays NaN."""
@@ -79,3 +82,22 @@ def scale_in_two_steps(e: Emitter[V], format: Format, value: V, shifted: V) -> V
     half = e.iand(e.shl(bits, format.fraction_bits - 1), mask)
     rest = e.isub(exponent, half)
     return e.mul(e.mul(value, e.bitcast(half, format.type)), e.bitcast(rest, format.type))
+
+
+def decompose_f64(e: Emitter[V], x: V) -> tuple[V, V]:
+    """k and m in [sqrt(1/2), sqrt(2)) with x = 2^k m, for finite normal x > 0; some finite numbers for other x."""
+    bits = e.bitcast(x, "i64")
+    raised = e.iadd(bits, e.constant(_ONE_BITS - _SQRT_HALF_BITS, bits))
+    fraction = e.iand(raised, e.constant((1 << F64.fraction_bits) - 1, bits))
+    m = e.bitcast(e.iadd(fraction, e.constant(_SQRT_HALF_BITS, bits)), "f64")
+    return unbiased_exponent_f64(e, raised, x), m
+
+
+def unbiased_exponent_f64(e: Emitter[V], bits: V, like: V) -> V:
+    """The exponent in the bits of a non-negative double, less the bias, as a double.
+
+    The biased exponent becomes the low bits of 2^52: unlike an integer conversion, every target has these operations.
+    """
+    shift = 2.0**F64.fraction_bits
+    biased = e.ior(e.lshr(bits, F64.fraction_bits), e.bitcast(e.constant(shift, like), "i64"))
+    return e.sub(e.bitcast(biased, "f64"), e.constant(shift + F64.bias, like))

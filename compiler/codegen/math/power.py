@@ -7,12 +7,8 @@ computed in double arithmetic and rounded once at the end.
 from __future__ import annotations
 
 from .emitter import Emitter, V
-from .formats import F64, INFINITY, NAN, at_least, at_most, power_of_two, round_to_integer
+from .formats import F64, INFINITY, NAN, at_least, at_most, decompose_f64, power_of_two, round_to_integer
 from .polynomial import hexadecimal, horner
-
-_SQRT_HALF_BITS = 0x3FE6A09E00000000  # of a number just below sqrt(1/2)
-_ONE_BITS = 0x3FF0000000000000
-_FRACTION_MASK = (1 << F64.fraction_bits) - 1
 
 # sqrt(1/2) - 1 <= f <= sqrt(2) - 1; log2(1 + f) = f P(f), minimax in the relative error: 2^-36.8.
 _LOG2_F32 = hexadecimal(
@@ -47,18 +43,6 @@ def _log2_f32(e: Emitter[V], x: V) -> V:
     value = e.fma(f, horner(e, f, _LOG2_F32), k)
     value = e.select(e.compare("olt", x, e.constant(INFINITY, x)), value, x)
     return e.select(e.compare("oeq", x, e.constant(0.0, x)), e.constant(-INFINITY, x), value)
-
-
-def decompose_f64(e: Emitter[V], x: V) -> tuple[V, V]:
-    """k and m in [sqrt(1/2), sqrt(2)) with x = 2^k m, for finite normal x > 0; some finite numbers for other x."""
-    bits = e.bitcast(x, "i64")
-    raised = e.iadd(bits, e.constant(_ONE_BITS - _SQRT_HALF_BITS, bits))
-    # The biased exponent as the low bits of 2^52: an integer conversion that every target has.
-    shift = 2.0**F64.fraction_bits
-    biased = e.ior(e.lshr(raised, F64.fraction_bits), e.bitcast(e.constant(shift, x), "i64"))
-    k = e.sub(e.bitcast(biased, "f64"), e.constant(shift + F64.bias, x))
-    fraction = e.iand(raised, e.constant(_FRACTION_MASK, bits))
-    return k, e.bitcast(e.iadd(fraction, e.constant(_SQRT_HALF_BITS, bits)), "f64")
 
 
 def _pow_specials(e: Emitter[V], x: V, y: V, value: V) -> V:

@@ -7,12 +7,17 @@ both ends of the range by an even power of two, so that 1/x neither overflows no
 from __future__ import annotations
 
 from .emitter import Emitter, V
-from .formats import F32, Format
+from .formats import F32, F64, Format
 
 
 def rsqrt_f32(e: Emitter[V], x: V) -> V:
-    """1 / sqrt(x); +-0 gives +-inf, x < 0 gives NaN."""
+    """1 / sqrt(x); ±0 gives ±inf, x < 0 gives NaN."""
     return _rsqrt(e, x, F32)
+
+
+def rsqrt_f64(e: Emitter[V], x: V) -> V:
+    """1 / sqrt(x); ±0 gives ±inf, x < 0 gives NaN."""
+    return _rsqrt(e, x, F64)
 
 
 def _rsqrt(e: Emitter[V], x: V, format: Format) -> V:

@@ -89,7 +89,8 @@ class RegisteredOp(IRDLOperation, ABC):
             )
 
     def print(self, printer: Printer) -> None:
-        printer.print_string(f' "{self.callee.data}"')
+        printer.print_string(" ")
+        printer.print_string_literal(self.callee.data)
         printer.print_operands(self.arguments)
         self.print_device(printer)
         if self.parameters.data:

@@ -98,7 +98,7 @@ class ConstantOp(IRDLOperation):
         if not isinstance(data, bytes):
             try:
                 data = _bytes_of_elements(data, result_type.data)
-            except (ValueError, OverflowError) as error:
+            except ValueError as error:
                 parser.raise_error(f"graph.constant: {error}", start)
         op = cls(data, result_type.data)
         op.attributes |= attributes
@@ -150,7 +150,7 @@ def _parse_elements(parser: AttrParser) -> Elements:
 
 
 def _bytes_of_elements(elements: Elements, tensor_type: TensorType) -> bytes:
-    """Raises ValueError and OverflowError where an element or the nesting does not fit the type."""
+    """Raises ValueError where an element or the nesting does not fit the type."""
     import numpy as np
 
     dtype = tensor_type.dtype
@@ -177,7 +177,10 @@ def _leaves(elements: Elements) -> list[bool | int | float]:
 def _fits(element: bool | int | float, dtype: DType) -> bool:
     if isinstance(element, bool) or dtype is DType.bool:
         return isinstance(element, bool) and dtype is DType.bool
-    return isinstance(element, int) or dtype.is_float
+    if dtype.is_float:
+        return True
+    low, high = dtype.integer_range
+    return isinstance(element, int) and low <= element <= high
 
 
 def _hex_text(data: bytes) -> str:

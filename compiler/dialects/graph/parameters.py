@@ -6,7 +6,7 @@ import numbers
 import operator
 from typing import Any, TypeAlias, cast
 
-from xdsl.dialects.builtin import ArrayAttr, BoolAttr, FloatAttr, IntegerAttr, NoneAttr, StringAttr, f64, i1, i64
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, FloatAttr, IntegerAttr, NoneType, StringAttr, f64, i1, i64
 from xdsl.ir import Attribute, Data
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
@@ -66,7 +66,7 @@ def parameter_attribute(value: Any) -> Attribute:
     """
     match value:
         case None:
-            return NoneAttr()
+            return NoneType()
         case str():
             return StringAttr(value)
         case DType():
@@ -103,6 +103,6 @@ def parameter_value(attribute: Attribute) -> Parameter:
             return bool(value) if attribute.type == i1 else value
         case FloatAttr():
             return attribute.value.data
-        case NoneAttr():
+        case NoneType():
             return None
     raise GraphTypeError(f"{attribute} is no parameter of an op")

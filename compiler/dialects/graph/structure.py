@@ -136,7 +136,8 @@ def _parse_input(parser: Parser) -> tuple[Parser.Argument, str]:
 
 def _print_input(printer: Printer, name: str, argument: BlockArgument) -> None:
     if printer.print_ssa_value(argument) != name:  # xDSL drops a number at the end, and no two values share a name
-        printer.print_string(f' as "{name}"')
+        printer.print_string(" as ")
+        printer.print_string_literal(name)
     printer.print_string(": ")
     printer.print_attribute(argument.type)
     if printer.print_debuginfo:

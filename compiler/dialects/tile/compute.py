@@ -23,6 +23,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_operand_def,
     opt_prop_def,
     prop_def,
     result_def,
@@ -174,7 +175,8 @@ class CastOp(IRDLOperation):
     """Converts between number types, and always has a result.
 
     Float to float and integer to float round to nearest even. Float to integer truncates, saturates, and takes NaN
-    to 0. Integer to a wider integer extends, to a narrower one wraps. To i1: not equal to zero. Integers are signed unless ``unsigned_source`` / ``unsigned_result`` is set (i1 always counts as unsigned).
+    to 0. Integer to a wider integer extends, to a narrower one wraps. To i1: not equal to zero. Integers are signed
+    unless ``unsigned_source`` / ``unsigned_result`` is set (i1 always counts as unsigned).
     """
 
     name = "tile.cast"
@@ -263,11 +265,13 @@ class ReduceOp(IRDLOperation):
     The axis is cut into chunks of 4096. In a chunk element i goes to lane ``i mod lanes``; lanes start at the
     identity (-0.0 for ``add``) and take their elements in ascending order; then lane i meets lane i + n/2, n halving
     from ``lanes`` to 1. Chunk results join in ascending order, the first one alone. ``maximum`` and ``minimum``
-    propagate NaN and order -0.0 below +0.0.
+    propagate NaN and order -0.0 below +0.0. With ``count`` only the first ``count`` elements of the axis take part;
+    none of them gives the identity.
     """
 
     name = "tile.reduce"
     operand = operand_def()
+    count = opt_operand_def(IndexType)
     kind = prop_def(StringAttr)
     axis = prop_def(IntegerAttr.constr(i64))
     lanes = prop_def(IntegerAttr.constr(i64))
@@ -275,7 +279,8 @@ class ReduceOp(IRDLOperation):
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = (
-        "custom<Word>($kind) $operand `axis` $axis `lanes` $lanes (`fastmath` `` $fastmath^)? attr-dict"
+        "custom<Word>($kind) $operand `axis` $axis `lanes` $lanes (`count` $count^)? (`fastmath` `` $fastmath^)?"
+        " attr-dict"
         " `:` type($operand) `->` type($result)"
     )
     custom_directives = (Word,)
@@ -287,12 +292,13 @@ class ReduceOp(IRDLOperation):
         axis: int,
         lanes: int | None = None,
         fastmath: FastMathFlagsAttr = NO_FLAGS,
+        count: SSAValue | None = None,
     ) -> None:
         shape = list(shape_of(operand.type))
         if lanes is None:
             lanes = LANES_MINOR if axis == len(shape) - 1 else 1
         super().__init__(
-            operands=[operand],
+            operands=[operand, count],
             properties={
                 "kind": StringAttr(kind),
                 "axis": IntegerAttr(axis, i64),
@@ -327,7 +333,7 @@ class TopMergeOp(IRDLOperation):
 
     ``top_values``/``top_indices`` of shape [k] are sorted already; every (value, index) pair of the candidates,
     shape [n], competes. A NaN never enters. The order is total, so the order of merging cannot matter.
-    Indices compare as signed integers.
+    Indices compare as signed integers. Entries that are not sorted, or hold a NaN, give entries in no certain order.
     """
 
     name = "tile.top_merge"
@@ -370,12 +376,23 @@ class TopMergeOp(IRDLOperation):
                 raise VerifyException(f"tile.top_merge: {value.type} where {expected} is wanted")
 
 
+def _widens(source: Attribute, target: Attribute) -> bool:
+    """Whether every number of type ``source`` is one of type ``target``; bools are no numbers."""
+    if source == target:
+        return source != i1
+    for kind in (AnyFloat, IntegerType):
+        if isinstance(source, kind) and isinstance(target, kind):
+            return source != i1 and source.bitwidth < target.bitwidth
+    return False
+
+
 @irdl_op_definition
 class DotOp(IRDLOperation):
     """``acc + a @ b``: [m, k] by [k, n] onto [m, n], k in ascending order.
 
     Every element is one chain over k that starts at ``acc``: ``fma(a, b, acc)`` with ``fused``, else a rounded
-    product and a rounded sum. f16 and bf16 operands are widened exactly to the type of ``acc`` first.
+    product and a rounded sum. Operands of a narrower type are widened exactly to the type of ``acc`` first; integers
+    are signed and wrap.
     """
 
     name = "tile.dot"
@@ -418,7 +435,11 @@ class DotOp(IRDLOperation):
             shapes[2],
         ):
             raise VerifyException(f"tile.dot: shapes must be [m, k], [k, n], [m, n], not {[list(s) for s in shapes]}")
-        if a.element_type != b.element_type or self.result.type != acc:
+        if (
+            a.element_type != b.element_type
+            or self.result.type != acc
+            or not _widens(a.element_type, acc.element_type)
+        ):
             raise VerifyException(f"tile.dot: element types {a.element_type}, {b.element_type} -> {self.result.type}")
         _verify_flags("tile.dot", self.fastmath, acc)
 

@@ -8,6 +8,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     FlatSymbolRefAttr,
     IndexType,
+    IntegerType,
     StringAttr,
     SymbolRefAttr,
     i1,
@@ -158,7 +159,10 @@ class KernelOp(IRDLOperation):
 
 @irdl_op_definition
 class LaunchOp(IRDLOperation):
-    """Runs a kernel over a grid. A grid with a size of zero or less runs nothing."""
+    """Runs a kernel over a grid. A grid with a size of zero or less runs nothing.
+
+    No buffer stands for two arguments of which the kernel writes to one.
+    """
 
     name = "tile.launch"
     kernel = prop_def(FlatSymbolRefAttr)
@@ -220,7 +224,7 @@ class CheckOp(IRDLOperation):
 
     Each ``{}`` of the message takes one value (index or integer, at most 4). The program goes on, since no access
     can leave memory; the first failing program of the first failing launch is reported, and of its checks the
-    first in the text.
+    first that it comes to.
     """
 
     name = "tile.check"
@@ -234,6 +238,9 @@ class CheckOp(IRDLOperation):
         super().__init__(operands=[condition, list(values)], properties={"message": StringAttr(message)})
 
     def verify_(self) -> None:
+        for value in self.values:
+            if not isinstance(value.type, IntegerType | IndexType):
+                raise VerifyException(f"tile.check: a value must be a scalar integer or index, not {value.type}")
         holes = self.message.data.count("{}")
         if holes != len(self.values) or holes > MAX_CHECK_VALUES:
             raise VerifyException(

@@ -46,8 +46,9 @@ class WindowOp(IRDLOperation):
     """A block-sized part of a reference.
 
     With ``blocked`` indexing the window starts at ``index * shape`` along each axis, with ``element`` at
-    ``index``. Axes listed in ``squeezed`` have size 1 and are absent from the result. What lies beyond the
-    reference's own valid range stays invalid: it reads as the pad, and stores to it are dropped.
+    ``index``; positions are indices, so they wrap at 2^64. Axes listed in ``squeezed`` have size 1 and are absent
+    from the result. What lies beyond the reference's own valid range stays invalid: it reads as the pad, and stores
+    to it are dropped.
 
     ``%w = tile.window %x[%i, %c] blocked [1, 4096] squeezed [0] : !tile.ref<[?, ?], f32, global> ->
     !tile.ref<[4096], f32, global>``
@@ -141,6 +142,8 @@ class FlattenOp(IRDLOperation):
         super().__init__(operands=[ref], result_types=[RefType([extent], ref_type.element_type, ref_type.space)])
 
     def verify_(self) -> None:
+        if isinstance(self.ref.owner, WindowOp):
+            raise VerifyException("tile.flatten: takes a whole buffer, not a window of one; flatten before tile.window")
         source = _ref(self.ref)
         extent = prod(source.extents) if source.is_static else DYNAMIC_INDEX
         if _ref(self.result) != RefType([extent], source.element_type, source.space):

@@ -69,7 +69,7 @@ def lower_apply(entry: Entry, op: graph.ApplyOp) -> None:
     if definition.kind == "map":
         emit_map(entry.builder, op.callee.data, definition.recipe, op.parameter_values, operands, outputs)
     else:
-        definition.recipe(entry.builder, op, operands, outputs)
+        definition.recipe(entry.builder, call_of(definition, op), operands, outputs)
 
 
 LOWERINGS: dict[type[Operation], Callable[[Entry, Operation], None]] = {

@@ -61,11 +61,11 @@ _FLAGS: dict[frozenset[Any], llvm.FastMathAttr] = {frozenset(): NO_FLAGS}
 def fastmath(op: Operation) -> llvm.FastMathAttr:
     """The fastmath flags of an op of ``arith``, ``math`` or ``vector_ext`` as the ``llvm`` dialect has them."""
     flags = op.properties.get("fastmath")
+    if "fastmath" in op.attributes:
+        # Some of upstream's constructors (math.fma, arith.negf) put the flags among the attributes.
+        flags = op.attributes["fastmath"]
     if flags is None:
-        # Some of upstream's constructors (math.fma, arith.negf) leave the flags among the attributes.
-        flags = op.attributes.get("fastmath")
-        if flags is None:
-            return NO_FLAGS
+        return NO_FLAGS
     assert isinstance(flags, FastMathFlagsAttr)
     known = _FLAGS.get(flags.data)
     if known is None:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from xdsl.dialects import arith, func, scf
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -15,7 +16,7 @@ from ...dialects.tile.types import element_type, shape_of
 from .loop_builder import Index, LoopBuilder
 from .placement import Placement
 from .reductions import lower_reduce
-from .scalars import is_elementwise, lower_elementwise
+from .scalars import is_elementwise, lower_elementwise, lower_index
 from .strips import Materialised, Point, Strips
 from .top_merge import lower_top_merge
 from .views import is_dynamic, storage_type, whole, window
@@ -48,15 +49,6 @@ class BodyLowering:
         self.handlers = handlers
 
     # -- values
-
-    def index(self, value: SSAValue) -> Index:
-        """A scalar index; a Python int if it is a constant."""
-        op = value.owner
-        if isinstance(op, arith.ConstantOp) and not shape_of(value.type):
-            constant = op.value
-            assert hasattr(constant, "value")
-            return int(constant.value.data)
-        return self.strips.scalars[value]
 
     def bind_scalar(self, value: SSAValue, lowered: SSAValue) -> None:
         self.strips.scalars[value] = lowered
@@ -91,9 +83,16 @@ class BodyLowering:
                 materialise(self.strips, result)
 
     def _elementwise(self, op: Operation) -> None:
-        if not shape_of(op.results[0].type):
-            operands = [self.strips.scalars[operand] for operand in op.operands]
-            self.bind_scalar(op.results[0], lower_elementwise(self.builder, op, operands, 1))
+        (result,) = op.results
+        if shape_of(result.type):
+            return
+        if isinstance(result.type, IndexType):
+            index = lower_index(self.builder, op, [self.strips.index(operand) for operand in op.operands])
+            if index is not None:
+                self.bind_scalar(result, self.builder.ssa(index))
+                return
+        operands = [self.strips.scalars[operand] for operand in op.operands]
+        self.bind_scalar(result, lower_elementwise(self.builder, op, operands, 1))
 
     def constant(self, op: arith.ConstantOp) -> None:
         if shape_of(op.result.type):
@@ -111,7 +110,11 @@ class BodyLowering:
 
     def extract(self, op: tile.ExtractOp) -> None:
         builder, shape = self.builder, shape_of(op.block.type)
-        indices = [self.index(index) for index in op.indices]
+        indices = [self.strips.index(index) for index in op.indices]
+        zero = builder.scalar(0, op.result.type)
+        if 0 in shape:
+            self.bind_scalar(op.result, zero)
+            return
         if all(isinstance(at, int) and 0 <= at < n for at, n in zip(indices, shape, strict=True)):
             self.bind_scalar(op.result, self._element(op, indices))
             return
@@ -119,7 +122,6 @@ class BodyLowering:
             [builder.compare("ult", builder.ssa(at), builder.ssa(n)) for at, n in zip(indices, shape, strict=True)]
         )
         assert inside is not None
-        zero = builder.scalar(0, op.result.type)
         result = builder.if_(inside, [op.result.type], lambda: [self._element(op, indices)], lambda: [zero])
         self.bind_scalar(op.result, result[0])
 
@@ -131,7 +133,7 @@ class BodyLowering:
         self.bind_scalar(op.result, self.builder.ssa(axis.size))
 
     def window(self, op: tile.WindowOp) -> None:
-        indices = [self.index(index) for index in op.indices]
+        indices = [self.strips.index(index) for index in op.indices]
         self.strips.views[op.result] = window(self.builder, self.strips.views[op.ref], op, indices)
 
     def flatten(self, op: tile.FlattenOp) -> None:
@@ -181,17 +183,17 @@ class BodyLowering:
     def _write(self, values: Sequence[SSAValue], targets: Sequence[SSAValue]) -> None:
         """Puts the blocks among ``values`` where the blocks among ``targets`` live.
 
-        One that is computed from the old contents of a target is materialised before any target is written.
+        One that is computed from the old contents of a target is copied before any target is written.
         """
         blocks = self.strips.blocks
-        pairs = [(v, t) for v, t in zip(values, targets, strict=True) if shape_of(v.type)]
-        old = {blocks[target].memory for _, target in pairs}
-        moved = [(v, t) for v, t in pairs if v not in blocks or blocks[v].memory is not blocks[t].memory]
-        for value, _ in moved:
-            if self._reads(value, old):
-                self.strips.blocks[value] = self._copy(value)
-        for value, target in moved:
-            write_block(self.strips, value, blocks[target], shape_of(value.type))
+        pairs = [(v, blocks[t]) for v, t in zip(values, targets, strict=True) if shape_of(v.type)]
+        old = {target.memory for _, target in pairs}
+        moved = [(v, target) for v, target in pairs if v not in blocks or blocks[v].memory is not target.memory]
+        copies = {value: self._copy(value) for value, _ in moved if self._reads(value, old)}
+        with self._scope():
+            self.strips.blocks |= copies
+            for value, target in moved:
+                write_block(self.strips, value, target, target.shape)
 
     def _copy(self, value: SSAValue) -> Materialised:
         copy = allocate(self.strips, shape_of(value.type), element_type(value.type))
@@ -200,11 +202,17 @@ class BodyLowering:
 
     def _reads(self, value: SSAValue, memories: set[SSAValue]) -> bool:
         """Whether evaluating ``value`` loads from one of ``memories``."""
-        if value in self.strips.blocks:
-            return self.strips.blocks[value].memory in memories
-        op = value.owner
-        assert isinstance(op, Operation)
-        return any(self._reads(operand, memories) for operand in op.operands if shape_of(operand.type))
+        waiting, seen = [value], {value}
+        while waiting:
+            current = waiting.pop()
+            block = self.strips.blocks.get(current)
+            if block is not None and block.memory in memories:
+                return True
+            if block is None and isinstance(current.owner, Operation):
+                operands = {operand for operand in current.owner.operands if shape_of(operand.type)}
+                waiting += operands - seen
+                seen |= operands
+        return False
 
     def _share(self, source: SSAValue, other: SSAValue) -> None:
         """``other`` names the same block as ``source``."""
@@ -228,8 +236,8 @@ class BodyLowering:
                 self._write(body.last_op.operands, carried)
             return self._scalars(body.last_op.operands)
 
-        bounds = [self.index(bound) for bound in (op.lb, op.ub, op.step)]
-        results = builder.loop(bounds[0], bounds[1], bounds[2], self._scalars(op.iter_args), round_at)
+        bounds = [self.strips.index(bound) for bound in (op.lb, op.ub, op.step)]
+        results = builder.counted_loop(*bounds, self._scalars(op.iter_args), round_at)
         self._bind_scalars(op.res, results)
         for argument, result in zip(carried, op.res, strict=True):
             self._share(argument, result)

@@ -31,11 +31,15 @@ Round = Callable[[Sequence[Strip], Memo, Carried], Sequence[SSAValue]]
 
 
 class Columns:
-    """Loops over the columns of rows of ``size`` elements, ``vectors`` of ``lanes`` lanes a whole round."""
+    """Loops over the columns of rows of ``size`` elements, ``vectors`` of ``lanes`` lanes a whole round.
+
+    ``limit`` is how many of them there are, if fewer; it may be known at run time only.
+    """
 
     def __init__(self, strips: Strips, size: int, lanes: int, vectors: int) -> None:
         self.strips = strips
         self.size = size
+        self.limit: Index = size
         self.lanes = lanes
         self.vectors = vectors
         self.width = lanes * vectors
@@ -48,12 +52,14 @@ class Columns:
 
     def _strip(self, row: tuple[Index, ...], column: Index, masked: bool) -> Strip:
         exists = None
-        if masked and self.size % self.lanes and not self._fits(column):
-            exists = self.strips.builder.lane_mask(self.strips.builder.sub(self.size, column), self.lanes)
+        if masked and not self._fits(column):
+            exists = self.strips.builder.lane_mask(self.strips.builder.sub(self.limit, column), self.lanes)
         return Strip(Point(row, column, self.lanes, masked), exists)
 
     def _fits(self, column: Index) -> bool:
-        return isinstance(column, int) and column + self.lanes <= self.size
+        if not isinstance(self.limit, int):
+            return False
+        return self.limit % self.lanes == 0 or (isinstance(column, int) and column + self.lanes <= self.limit)
 
     def run(
         self, row: tuple[Index, ...], full: Index, lower: Index, upper: Index, carried: Carried, body: Round
@@ -65,9 +71,9 @@ class Columns:
 
     def middle(self, full: Index, lower: Index, upper: Index) -> Index:
         """Where the whole rounds of [lower, upper) end, if those of the row end at ``full``."""
-        if full == self.size:
+        if full == self.limit:
             return upper
-        if (lower, upper) == (0, self.size) or full == lower == 0:
+        if (lower, upper) == (0, self.limit) or full == lower == 0:
             return full
         return self.strips.builder.max(self.strips.builder.min(full, upper), lower)
 

@@ -13,10 +13,15 @@ from ...artifact import STATUS_CHECK, STATUS_LAUNCH, STATUS_PROGRAM, STATUS_VALU
 from ...dialects import tile
 from ...dialects.tile.kernel import MAX_CHECK_VALUES
 from .body import BodyLowering, Handler
+from .launches import verify_launch
 from .layout import EntryLayout, checks_of, entry_layout, kernels_of
 from .loop_builder import INDEX, Index, LoopBuilder
 from .views import storage_type
 
+PROGRAMS = 1 << 48
+"""More programs than any launch can finish; so a program id times a block size is still an index."""
+EXTENT = 1 << 62
+"""No extent is larger, not even that of an empty buffer."""
 RECORD_FAILURE = "record_failure"
 STATUS = MemRefType(i64, [DYNAMIC_INDEX])
 
@@ -42,7 +47,7 @@ def _bind(lowering: BodyLowering, arguments: Sequence[SSAValue], lowered: Sequen
         if isinstance(argument.type, tile.RefType):
             memory, extents = rest[0], rest[1 : 1 + argument.type.rank]
             for extent in extents:
-                lowering.builder.mark_natural(extent)
+                lowering.builder.mark_natural(extent, EXTENT)
             lowering.bind_ref(argument, memory, extents)
             rest = rest[1 + argument.type.rank :]
         else:
@@ -50,7 +55,7 @@ def _bind(lowering: BodyLowering, arguments: Sequence[SSAValue], lowered: Sequen
 
 
 def record_failure_function() -> func.FuncOp:
-    """Keeps the first failing check of a launch: least program, then least check."""
+    """Keeps the first failing check of a launch: that of the least program, and there the first one reached."""
     types: list[Attribute] = [STATUS, INDEX, INDEX, INDEX, *[i64] * MAX_CHECK_VALUES]
     function = _function(RECORD_FAILURE, types, None)
     block = function.body.block
@@ -64,23 +69,27 @@ def record_failure_function() -> func.FuncOp:
         return builder.cast(builder.ssa(index), "index_cast", i64, 1)
 
     nothing_yet = builder.compare("eq", word(STATUS_LAUNCH), builder.scalar(0, i64))
-    program_word, check_word = wide(program), wide(check)
+    program_word = wide(program)
     earlier = builder.compare("slt", program_word, word(STATUS_PROGRAM))
-    same = builder.compare("eq", program_word, word(STATUS_PROGRAM))
-    before = builder.compare("slt", check_word, word(STATUS_CHECK))
-    first = builder.binary(arith.OrIOp, earlier, builder.binary(arith.AndIOp, same, before))
 
     def record() -> Sequence[SSAValue]:
         builder.store(wide(builder.add(launch, 1)), status, STATUS_LAUNCH)
         builder.store(program_word, status, STATUS_PROGRAM)
-        builder.store(check_word, status, STATUS_CHECK)
+        builder.store(wide(check), status, STATUS_CHECK)
         for number, value in enumerate(block.args[4:]):
             builder.store(value, status, STATUS_VALUES + number)
         return ()
 
-    builder.if_(builder.binary(arith.OrIOp, nothing_yet, first), [], record)
+    builder.if_(builder.binary(arith.OrIOp, nothing_yet, earlier), [], record)
     builder.insert(func.ReturnOp())
     return function
+
+
+def _widening(element: Attribute) -> str:
+    """The cast from a value of a check to i64: integers are signed, but true is 1."""
+    if isinstance(element, IndexType):
+        return "index_cast"
+    return "extui" if element == i1 else "extsi"
 
 
 def _lower_check(
@@ -90,8 +99,7 @@ def _lower_check(
     values = []
     for value in op.values:
         scalar = lowering.strips.scalars[value]
-        kind = "index_cast" if isinstance(value.type, IndexType) else "extui"
-        values.append(scalar if value.type == i64 else builder.cast(scalar, kind, i64, 1))
+        values.append(scalar if value.type == i64 else builder.cast(scalar, _widening(value.type), i64, 1))
     values += [builder.scalar(0, i64)] * (MAX_CHECK_VALUES - len(values))
 
     def fail() -> Sequence[SSAValue]:
@@ -135,7 +143,7 @@ def lower_kernel(kernel: tile.KernelOp, lanes: int, contract: StringAttr | None)
         return ()
 
     builder.mark_natural(first)
-    builder.loop(first, last, 1, (), one)
+    builder.loop(first, builder.min(last, PROGRAMS), 1, (), one)
     builder.insert(func.ReturnOp())
     return function
 
@@ -144,7 +152,8 @@ class EntryLowering:
     """Lowers an entry function to one function for each of its segments.
 
     Every segment takes the status words, the computed dims, then flat memory and extents of each buffer. The pure
-    ops of earlier segments stand in later ones too; LLVM drops those that are not used.
+    ops of earlier segments stand in later ones too; LLVM drops those that are not used. A size that an earlier
+    segment has set is read back, since the memory it was computed from may serve another buffer by then.
     """
 
     def __init__(self, module: ModuleOp, entry: func.FuncOp, lanes: int, contract: StringAttr | None) -> None:
@@ -168,12 +177,15 @@ class EntryLowering:
             tile.LaunchOp: lambda lowering, op: self._launch(lowering, op, block.args[0]),
             tile.CheckOp: lambda lowering, op: self._check(lowering, op, block.args[0]),
             tile.SetDimOp: lambda lowering, op: self._set_dim(lowering, op, block.args[1]),
+            tile.StoreOp: self._refuse_store,
         }
         lowering = BodyLowering(builder, self.lanes, self.entry.body, effects)
         _bind(lowering, refs, block.args[2:])
         for earlier, ops in enumerate(self.layout.segments[: number + 1]):
             for op in ops:
-                if not isinstance(op, func.ReturnOp) and (earlier == number or type(op) not in effects):
+                if isinstance(op, tile.SetDimOp) and earlier < number:
+                    self._read_dim(lowering, op, block.args[1])
+                elif not isinstance(op, func.ReturnOp) and (earlier == number or type(op) not in effects):
                     lowering.op(op)
         builder.insert(func.ReturnOp())
         return function
@@ -181,7 +193,8 @@ class EntryLowering:
     def _launch(self, lowering: BodyLowering, op: Operation, status: SSAValue) -> None:
         assert isinstance(op, tile.LaunchOp)
         builder, name = lowering.builder, op.kernel.string_value()
-        sizes = [builder.max(lowering.index(size), 0) for size in op.grid]
+        verify_launch(op, self.kernels[name])
+        sizes = [builder.max(lowering.strips.index(size), 0) for size in op.grid]
         total: Index = 1
         for size in sizes:
             total = builder.mul(total, size)
@@ -198,8 +211,6 @@ class EntryLowering:
     def _argument(self, lowering: BodyLowering, argument: SSAValue) -> list[SSAValue]:
         if not isinstance(argument.type, tile.RefType):
             return [lowering.strips.scalars[argument]]
-        if argument not in lowering.strips.views or isinstance(argument.owner, tile.WindowOp):
-            raise DiagnosticException("tile.launch: takes whole buffers; take the window inside the kernel")
         view = lowering.strips.views[argument]
         return [view.memory, *[lowering.builder.ssa(axis.size) for axis in view.axes]]
 
@@ -220,5 +231,16 @@ class EntryLowering:
     def _set_dim(self, lowering: BodyLowering, op: Operation, computed: SSAValue) -> None:
         assert isinstance(op, tile.SetDimOp)
         at = self.layout.symbols.index(op.symbol.data)
-        value = lowering.builder.cast(lowering.builder.ssa(lowering.index(op.value)), "index_cast", i64, 1)
+        value = lowering.builder.cast(lowering.builder.ssa(lowering.strips.index(op.value)), "index_cast", i64, 1)
         lowering.builder.store(value, computed, at)
+
+    def _read_dim(self, lowering: BodyLowering, op: tile.SetDimOp, computed: SSAValue) -> None:
+        at = self.layout.symbols.index(op.symbol.data)
+        value = lowering.builder.load(computed, at, 1)
+        lowering.bind_scalar(op.value, lowering.builder.cast(value, "index_cast", INDEX, 1))
+
+    def _refuse_store(self, lowering: BodyLowering, op: Operation) -> None:
+        raise DiagnosticException(
+            f"tile.store: stands in a kernel, not in the entry function @{self.entry.sym_name.data};"
+            " launch a kernel that writes"
+        )

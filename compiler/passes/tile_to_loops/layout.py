@@ -10,8 +10,10 @@ from dataclasses import dataclass
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation
+from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects import tile
+from ...errors import near_names
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ def entry_layout(module: ModuleOp, entry: func.FuncOp) -> EntryLayout:
     for op in ops:
         if isinstance(op, tile.LaunchOp):
             name = op.kernel.string_value()
+            if name not in kernels:
+                raise DiagnosticException(
+                    f"tile.launch @{name}: the module has no kernel of that name{near_names(name, kernels)}"
+                )
             checks = checks_of(kernels[name])
             found = tuple(Site(name, check.message.data) for check in checks)
         elif isinstance(op, tile.CheckOp):

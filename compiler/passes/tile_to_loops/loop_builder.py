@@ -29,10 +29,20 @@ from ...dialects.tile.compute import NO_FLAGS
 Index = int | SSAValue
 """An index that is known, or computed."""
 
+LoopBody = Callable[[Index, list[SSAValue]], Sequence[SSAValue]]
+"""Emits one round of a loop, given its counter and the carried values; gives the next carried values."""
+
 Constant = FloatAttr[AnyFloat] | IntegerAttr[IntegerType | IndexType] | DenseIntOrFPElementsAttr
 
 INDEX = IndexType()
 CACHE_LINE = 64
+MOST = (1 << 63) - 1
+"""The largest index."""
+
+
+def wrapped(value: int) -> int:
+    """``value`` as an index: index arithmetic is modulo 2^64, as that of the machine."""
+    return (value + MOST + 1) % (1 << 64) - MOST - 1
 
 
 @cache
@@ -63,7 +73,7 @@ class LoopBuilder:
         self._entry = entry
         self._blocks = [entry]
         self._constants: dict[tuple[object, Attribute, int], SSAValue] = {}
-        self._natural: set[SSAValue] = set()
+        self._most: dict[SSAValue, int] = {}
 
     @contextmanager
     def at(self, block: Block) -> Iterator[None]:
@@ -123,66 +133,87 @@ class LoopBuilder:
 
     # -- index arithmetic
 
-    def mark_natural(self, index: Index) -> None:
-        """Says that ``index`` is never negative: a program id, an extent, a loop counter from 0 up."""
+    def mark_natural(self, index: Index, most: int = MOST) -> None:
+        """Says that ``index`` is never negative and at most ``most``: a program id, an extent, a loop counter."""
         if not isinstance(index, int):
-            self._natural.add(index)
+            self._most[index] = most
+
+    def most(self, index: Index) -> int | None:
+        """The largest value that ``index`` may have, if it is known not to be negative; None if it is not."""
+        if isinstance(index, int):
+            return index if index >= 0 else None
+        return self._most.get(index)
 
     def is_natural(self, index: Index) -> bool:
         """Whether ``index`` is known not to be negative."""
-        return index >= 0 if isinstance(index, int) else index in self._natural
+        return self.most(index) is not None
 
-    def _index_op(self, op: type[Operation], a: Index, b: Index) -> SSAValue:
+    def _index_op(self, op: type[Operation], a: Index, b: Index, most: int | None = None) -> SSAValue:
+        """An op whose result lies in 0 .. ``most``; None, or more than an index can hold: it may be negative."""
         result = self.emit(op.create(operands=[self.ssa(a), self.ssa(b)], result_types=[INDEX]))
-        if op is not arith.SubiOp and self.is_natural(a) and self.is_natural(b):
-            self._natural.add(result)
+        if most is not None and most <= MOST:
+            self.mark_natural(result, most)
         return result
+
+    def _mosts(self, a: Index, b: Index) -> tuple[int, int] | None:
+        first, second = self.most(a), self.most(b)
+        return None if first is None or second is None else (first, second)
 
     def add(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
-            return a + b
+            return wrapped(a + b)
         if a == 0:
             return b
-        return a if b == 0 else self._index_op(arith.AddiOp, a, b)
+        mosts = self._mosts(a, b)
+        return a if b == 0 else self._index_op(arith.AddiOp, a, b, mosts and sum(mosts))
 
     def sub(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
-            return a - b
+            return wrapped(a - b)
         return a if b == 0 else self._index_op(arith.SubiOp, a, b)
 
     def mul(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
-            return a * b
+            return wrapped(a * b)
         if a == 0 or b == 0:
             return 0
         if a == 1:
             return b
-        return a if b == 1 else self._index_op(arith.MuliOp, a, b)
+        mosts = self._mosts(a, b)
+        return a if b == 1 else self._index_op(arith.MuliOp, a, b, mosts and mosts[0] * mosts[1])
 
     def div(self, a: Index, b: Index) -> Index:
         """``a // b`` of indices that are not negative, b positive."""
         if isinstance(a, int) and isinstance(b, int):
             return a // b
-        return a if b == 1 else self._index_op(arith.DivUIOp, a, b)
+        most = self.most(a)
+        if isinstance(b, int) and most is not None:
+            most //= b
+        return a if b == 1 else self._index_op(arith.DivUIOp, a, b, most)
 
     def rem(self, a: Index, b: Index) -> Index:
         """``a % b`` of indices that are not negative, b positive."""
         if isinstance(a, int) and isinstance(b, int):
             return a % b
-        return 0 if b == 1 else self._index_op(arith.RemUIOp, a, b)
+        mosts = self._mosts(a, b)
+        return 0 if b == 1 else self._index_op(arith.RemUIOp, a, b, mosts and min(mosts))
 
     def min(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
             return min(a, b)
-        return self._index_op(arith.MinSIOp, a, b)
+        mosts = self._mosts(a, b)
+        return self._index_op(arith.MinSIOp, a, b, mosts and min(mosts))
 
     def max(self, a: Index, b: Index) -> Index:
         if isinstance(a, int) and isinstance(b, int):
             return max(a, b)
-        result = self._index_op(arith.MaxSIOp, a, b)
-        if self.is_natural(a) or self.is_natural(b):
-            self.mark_natural(result)
-        return result
+        if b == 0 and self.is_natural(a):
+            return a
+        if a == 0 and self.is_natural(b):
+            return b
+        mosts = self._mosts(a, b)
+        natural = self.is_natural(a) or self.is_natural(b)
+        return self._index_op(arith.MaxSIOp, a, b, max(mosts) if mosts else MOST if natural else None)
 
     def compare(self, predicate: str, a: SSAValue, b: SSAValue) -> SSAValue:
         """Compares integers, of one lane or many."""
@@ -269,21 +300,58 @@ class LoopBuilder:
         upper: Index,
         step: Index,
         carried: Sequence[SSAValue],
-        body: Callable[[Index, list[SSAValue]], Sequence[SSAValue]],
+        body: LoopBody,
     ) -> list[SSAValue]:
-        """``scf.for``; a loop known to run once is emitted straight, one known to run never not at all."""
+        """``scf.for``; a loop known to run once is emitted straight, one known to run never not at all.
+
+        ``step`` is positive, and ``upper + step`` is an index: the counter does not overflow.
+        """
         if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
             if upper <= lower:
                 return list(carried)
             if upper - lower <= step:
                 return list(body(lower, list(carried)))
         block = Block(arg_types=[INDEX, *[value.type for value in carried]])
-        if self.is_natural(lower):
-            self.mark_natural(block.args[0])
+        if self.is_natural(lower) and self.is_natural(step):
+            most = self.most(upper)
+            self.mark_natural(block.args[0], MOST if most is None else most)
         with self.at(block):
             self.insert(scf.YieldOp(*body(block.args[0], list(block.args[1:]))))
         bounds = (self.ssa(lower), self.ssa(upper), self.ssa(step))
         return list(self.insert(scf.ForOp(*bounds, list(carried), Region(block))).results)
+
+    def counted_loop(
+        self, lower: Index, upper: Index, step: Index, carried: Sequence[SSAValue], body: LoopBody
+    ) -> list[SSAValue]:
+        """A loop with any bounds: where the counter could overflow, rounds are counted instead.
+
+        Raises DiagnosticException for a step that is not positive; one known at run time only runs no round then.
+        """
+        if isinstance(step, int):
+            if step <= 0:
+                raise DiagnosticException(f"scf.for: the step must be positive, not {step}")
+            most = upper if isinstance(upper, int) else self.most(upper)
+            if step == 1 or (most is not None and most + step <= MOST):
+                return self.loop(lower, upper, step, carried, body)
+
+        def one(count: Index, values: list[SSAValue]) -> Sequence[SSAValue]:
+            counter = self.add(lower, self.mul(count, step))
+            if self.is_natural(lower) and self.is_natural(step):
+                self.mark_natural(counter, self.most(upper) or MOST)
+            return body(counter, values)
+
+        return self.loop(0, self._rounds(lower, upper, step), 1, carried, one)
+
+    def _rounds(self, lower: Index, upper: Index, step: Index) -> Index:
+        """How often a loop runs; the distance of its bounds is an unsigned number."""
+        lower, upper, step = self.ssa(lower), self.ssa(upper), self.ssa(step)
+        runs = [self.compare("slt", lower, upper), self.compare("sgt", step, self.ssa(0))]
+        last = self.div(self.sub(self.sub(upper, lower), 1), self.max(step, 1))
+        condition = self.both(runs)
+        assert condition is not None
+        rounds = self.select(condition, self.ssa(self.add(last, 1)), self.ssa(0))
+        self.mark_natural(rounds)
+        return rounds
 
     def nest(self, extents: Sequence[int], body: Callable[[tuple[Index, ...]], None]) -> None:
         """Runs ``body`` at every point of a box, row-major."""

@@ -6,7 +6,8 @@ several loops want.
 
 from __future__ import annotations
 
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.dialects import scf
+from xdsl.ir import Operation, Region, SSAValue
 
 from ...dialects import tile
 from ...dialects.tile.types import shape_of
@@ -25,8 +26,20 @@ class Placement:
         self.order: dict[Operation, int] = {op: n for n, op in enumerate(region.walk())}
         self._roots: dict[SSAValue, frozenset[Operation]] = {}
         self._cost: dict[SSAValue, int] = {}
-        self._stores = [op for op in self.order if isinstance(op, tile.StoreOp)]
+        self._in_place: dict[SSAValue, bool] = {}
+        self._writers = [op for op in self.order if isinstance(op, tile.StoreOp | tile.LaunchOp)]
+        self._fill()
         self.forced = {value for op in self.order for value in op.results if self._is_forced(op, value)}
+
+    def _fill(self) -> None:
+        """Asks in an order in which each answer rests on the one before: no recursion gets deep."""
+        for op in reversed(self.order):
+            for value in op.results:
+                self.roots(value)
+                self._stays_in_place(value)
+        for op in self.order:
+            for value in op.results:
+                self.cost(value)
 
     def roots(self, value: SSAValue) -> frozenset[Operation]:
         """The ops whose loops evaluate ``value``: users that are not strips, through users that are."""
@@ -67,17 +80,19 @@ class Placement:
         return self.roots(user.results[0]) != roots
 
     def _is_overwritten(self, load: tile.LoadOp) -> bool:
-        root = _root(load.ref)
-        return any(_root(store.ref) is root and self._reaches(load, store) for store in self._stores)
+        root = root_of(load.ref)
+        return any(root in _written_by(store) and self._reaches(load, store) for store in self._writers)
 
-    def _reaches(self, load: tile.LoadOp, store: tile.StoreOp) -> bool:
+    def _reaches(self, load: tile.LoadOp, store: tile.StoreOp | tile.LaunchOp) -> bool:
         """Whether a use of ``load`` may come after ``store`` has changed what it read.
 
         A store before the load in the text runs again only with the load itself, or with a loop around both.
         """
         if self.order[store] < self.order[load]:
             return False
-        same_elements = load.ref is store.ref and self._stays_in_place(load.result)
+        same_elements = (
+            isinstance(store, tile.StoreOp) and load.ref is store.ref and self._stays_in_place(load.result)
+        )
         for user in self.roots(load.result):
             if user is store:
                 if not same_elements:
@@ -88,37 +103,42 @@ class Placement:
 
     def _stays_in_place(self, value: SSAValue) -> bool:
         """Whether the strips above ``value`` use each element for the same element only."""
-        return all(
-            is_elementwise(use.operation) and self._stays_in_place(use.operation.results[0])
-            for use in value.uses
-            if self.strips.is_strip(use.operation)
-        )
+        if value not in self._in_place:
+            self._in_place[value] = all(
+                is_elementwise(use.operation) and self._stays_in_place(use.operation.results[0])
+                for use in value.uses
+                if self.strips.is_strip(use.operation)
+            )
+        return self._in_place[value]
 
 
-def _root(ref: SSAValue) -> SSAValue:
+def root_of(ref: SSAValue) -> SSAValue:
     """The argument or allocation that a window is a part of. Different roots never overlap."""
     while isinstance(ref.owner, tile.WindowOp | tile.FlattenOp):
         ref = ref.owner.ref
     return ref
 
 
-def _enclosing(op: Operation) -> list[Block]:
-    """The blocks around ``op``, innermost first."""
-    blocks = []
-    block = op.parent
-    while block is not None:
-        blocks.append(block)
-        parent = block.parent_op()
-        block = None if parent is None else parent.parent
-    return blocks
+def _written_by(op: tile.StoreOp | tile.LaunchOp) -> list[SSAValue]:
+    """The roots that an op may write to."""
+    refs = [op.ref] if isinstance(op, tile.StoreOp) else op.arguments
+    return [root_of(ref) for ref in refs]
 
 
-def _repeats_between(load: tile.LoadOp, store: tile.StoreOp, user: Operation) -> bool:
+def _enclosing(op: Operation) -> list[Operation]:
+    """The ops around ``op``, innermost first."""
+    ops = []
+    parent = op.parent_op()
+    while parent is not None:
+        ops.append(parent)
+        parent = parent.parent_op()
+    return ops
+
+
+def _repeats_between(load: tile.LoadOp, store: Operation, user: Operation) -> bool:
     """Whether a loop that ``load`` is outside of holds both ``store`` and ``user``."""
+    around = [*_enclosing(load)]
     inside_user = _enclosing(user)
-    for block in _enclosing(store):
-        if block is load.parent:
-            return False
-        if block in inside_user:
-            return True
-    return False
+    return any(
+        isinstance(op, scf.ForOp | scf.WhileOp) and op in inside_user and op not in around for op in _enclosing(store)
+    )

@@ -108,6 +108,14 @@ def _first_lane(builder: LoopBuilder, value: SSAValue) -> SSAValue:
     return builder.emit(vector.ExtractOp(value, [0], value.type.element_type))
 
 
+def limit_of(strips: Strips, op: tile.ReduceOp) -> Index:
+    """How many elements of the axis take part."""
+    size = shape_of(op.operand.type)[op.axis.value.data]
+    if op.count is None or size == 0:
+        return size
+    return strips.builder.max(strips.builder.min(strips.index(op.count), size), 0)
+
+
 class MinorReduction:
     """One reduction along the last axis."""
 
@@ -119,22 +127,26 @@ class MinorReduction:
         lanes_of_r = min(op.lanes.value.data, ceil_power_of_two(self.size))
         lanes = min(strips.lanes, lanes_of_r)
         self.columns = Columns(strips, self.size, lanes, lanes_of_r // lanes)
+        self.columns.limit = limit_of(strips, op)
         self.combine = combiner(strips.builder, op)
 
     def row(self, at: tuple[Index, ...]) -> SSAValue:
         """The result for one row."""
         builder = self.strips.builder
-        full = self.strips.columns(at, [self.op.operand], self.size, self.columns.width, Bounds())
+        bounds, limit = Bounds(), self.columns.limit
+        if limit != self.size:
+            bounds.limits.append(limit)
+        full = self.strips.columns(at, [self.op.operand], self.size, self.columns.width, bounds)
 
         def chunk(lower: Index, total: list[SSAValue]) -> Sequence[SSAValue]:
-            upper = builder.min(builder.add(lower, CHUNK), self.size)
+            upper = builder.min(builder.add(lower, CHUNK), limit)
             return [self.combine(total[0], self._chunk(at, full, lower, upper))]
 
         if self.size <= CHUNK:
-            result = self._chunk(at, full, 0, self.size)
+            result = self._chunk(at, full, 0, limit)
         else:
             total = builder.scalar(identity(self.op.kind.data, self.element), self.element)
-            (result,) = builder.loop(0, self.size, CHUNK, [total], chunk)
+            (result,) = builder.loop(0, limit, CHUNK, [total], chunk)
         self.strips.clear_row()
         return result
 
@@ -206,7 +218,7 @@ def _reduce_outer(strips: Strips, op: tile.ReduceOp) -> None:
     builder, axis = strips.builder, op.axis.value.data
     source, shape = shape_of(op.operand.type), shape_of(op.result.type)
     element, combine = element_type(op.operand.type), combiner(strips.builder, op)
-    target = allocate(strips, shape, element)
+    target, limit = allocate(strips, shape, element), limit_of(strips, op)
     columns = Columns(strips, shape[-1], min(strips.lanes, ceil_power_of_two(shape[-1])), 1)
     start = builder.constant(identity(op.kind.data, element), element, columns.lanes)
 
@@ -219,13 +231,13 @@ def _reduce_outer(strips: Strips, op: tile.ReduceOp) -> None:
                 return [combine(acc[0], strips.evaluate(op.operand, point, {}))]
 
             def chunk(lower: Index, total: list[SSAValue]) -> Sequence[SSAValue]:
-                upper = builder.min(builder.add(lower, CHUNK), source[axis])
+                upper = builder.min(builder.add(lower, CHUNK), limit)
                 return [combine(total[0], builder.loop(lower, upper, 1, [start], one)[0])]
 
             (result,) = (
-                builder.loop(0, source[axis], 1, [start], one)
+                builder.loop(0, limit, 1, [start], one)
                 if source[axis] <= CHUNK
-                else builder.loop(0, source[axis], CHUNK, [start], chunk)
+                else builder.loop(0, limit, CHUNK, [start], chunk)
             )
             builder.store(strips.encode(result), target.memory, flat_index(strips, shape, at, strip.point.column))
             return ()

@@ -14,7 +14,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tile, vector_ext
 from ...dialects.tile.types import element_type
-from .loop_builder import LoopBuilder, vector_of
+from .loop_builder import Index, LoopBuilder, vector_of
 
 Lower = Callable[[LoopBuilder, Operation, Sequence[SSAValue], int], SSAValue]
 
@@ -154,6 +154,21 @@ _TILE_OPS: dict[type[Operation], Lower] = {
     tile.IntDivOp: _int_div,
     tile.ShiftOp: _shift,
 }
+
+
+def lower_index(builder: LoopBuilder, op: Operation, operands: Sequence[Index]) -> Index | None:
+    """A scalar op as index arithmetic, which folds constants and knows what is never negative; None for other ops."""
+    if isinstance(op, arith.AddiOp):
+        return builder.add(*operands)
+    if isinstance(op, arith.SubiOp):
+        return builder.sub(*operands)
+    if isinstance(op, arith.MuliOp):
+        return builder.mul(*operands)
+    if isinstance(op, tile.IntDivOp):
+        a, b = operands
+        if isinstance(b, int) and b > 0 and builder.is_natural(a):
+            return builder.rem(a, b) if op.kind.data.startswith("mod") else builder.div(a, b)
+    return None
 
 
 def is_elementwise(op: Operation) -> bool:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from math import prod
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerType, VectorType, i1, i64
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, IntegerAttr, IntegerType, VectorType, i1, i64
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tile, vector_ext
 from ...dialects.tile.types import element_type, shape_of
@@ -54,11 +54,25 @@ class Bounds:
 
 
 Memo = dict[object, SSAValue]
+Place = tuple[SSAValue, tuple[Index, ...], Index]
+"""A block, a row of it, and how far its columns are shifted against those of a loop."""
 
 
 def strides_of(shape: Sequence[int]) -> tuple[int, ...]:
     """Row-major strides in elements."""
     return tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+
+
+def _same_place_operands(op: Operation | Block) -> tuple[SSAValue, ...]:
+    """The blocks of which an elementwise op wants the elements at its own place; none for other ops."""
+    if isinstance(op, Block) or not is_elementwise(op):
+        return ()
+    return tuple(operand for operand in op.operands if shape_of(operand.type))
+
+
+def _repeats_column(op: Operation) -> bool:
+    """Whether every column of a row of the result is the one column of a row of the operand."""
+    return isinstance(op, tile.BroadcastOp) and shape_of(op.operand.type)[-1] == 1
 
 
 class Strips:
@@ -74,6 +88,14 @@ class Strips:
         self.views: dict[SSAValue, RefView] = {}
         self.blocks: dict[SSAValue, Materialised] = {}
         self._row_memo: Memo = {}
+
+    def index(self, value: SSAValue) -> Index:
+        """A scalar index; a Python int if it is a constant."""
+        lowered = self.scalars[value]
+        op = lowered.owner
+        if isinstance(op, arith.ConstantOp) and isinstance(op.value, IntegerAttr):
+            return int(op.value.value.data)
+        return lowered
 
     # -- what can be a strip
 
@@ -92,7 +114,8 @@ class Strips:
     @staticmethod
     def _reshape_keeps_rows(op: tile.ReshapeOp) -> bool:
         """Whether every row of the result lies inside one row of the operand."""
-        return shape_of(op.operand.type)[-1] % shape_of(op.result.type)[-1] == 0
+        source, target = shape_of(op.operand.type), shape_of(op.result.type)
+        return 0 in source or source[-1] % target[-1] == 0
 
     # -- coordinates
 
@@ -129,34 +152,34 @@ class Strips:
 
     # -- before a loop over columns
 
-    def prepare(self, value: SSAValue, row: tuple[Index, ...], shift: Index, bounds: Bounds) -> None:
+    def prepare(self, value: SSAValue, row: tuple[Index, ...], bounds: Bounds) -> None:
         """Collects what the loads under ``value`` need of columns, and computes what the columns share."""
+        waiting: list[Place] = [(value, row, 0)]
+        seen = set(waiting)
+        while waiting:
+            for place in self._prepare_one(*waiting.pop(), bounds):
+                if place not in seen:
+                    seen.add(place)
+                    waiting.append(place)
+
+    def _prepare_one(self, value: SSAValue, row: tuple[Index, ...], shift: Index, bounds: Bounds) -> list[Place]:
+        """Prepares one op; gives the places where its operands are wanted."""
         if value in self.blocks:
-            return
+            return []
         op = value.owner
         assert isinstance(op, Operation)
         if isinstance(op, tile.LoadOp):
-            self._prepare_load(op, row, shift, bounds)
-        elif isinstance(op, tile.BroadcastOp) and shape_of(op.operand.type)[-1] == 1:
-            source_row, _ = self._operand_row(op, row)
-            if shape_of(op.result.type)[-1] != 1:
-                self._row_memo[(op.operand, source_row)] = self.evaluate(
-                    op.operand, Point(source_row, 0, 1, masked=True), {}
-                )
-            else:
-                self.prepare(op.operand, source_row, shift, bounds)
-        elif isinstance(op, tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp):
+            self._bound(self.views[op.ref], row, shift, bounds)
+            return [] if op.mask is None else [(op.mask, row, shift)]
+        if isinstance(op, tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp):
             source_row, offset = self._operand_row(op, row)
-            self.prepare(op.operand, source_row, self.builder.add(shift, offset), bounds)
-        elif is_elementwise(op):
-            for operand in op.operands:
-                if shape_of(operand.type):
-                    self.prepare(operand, row, shift, bounds)
-
-    def _prepare_load(self, op: tile.LoadOp, row: tuple[Index, ...], shift: Index, bounds: Bounds) -> None:
-        self._bound(self.views[op.ref], row, shift, bounds)
-        if op.mask is not None:
-            self.prepare(op.mask, row, shift, bounds)
+            if not _repeats_column(op):
+                return [(op.operand, source_row, self.builder.add(shift, offset))]
+            key = (op.operand, source_row)
+            if key not in self._row_memo:
+                self._row_memo[key] = self.evaluate(op.operand, Point(source_row, 0, 1, masked=True), {})
+            return []
+        return [(operand, row, shift) for operand in _same_place_operands(op)]
 
     def store_bounds(self, view: RefView, row: tuple[Index, ...]) -> Bounds:
         """The bounds of a store to ``view``."""
@@ -167,8 +190,6 @@ class Strips:
     def _bound(self, view: RefView, row: tuple[Index, ...], shift: Index, bounds: Bounds) -> None:
         bounds.conditions += row_conditions(self.builder, view, row)
         axis = view.axes[-1]
-        if axis.limit is None:
-            return
         start = self.builder.add(axis.start, shift)
         if not starts_valid(self.builder, axis, start):
             bounds.conditions.append(self.builder.compare("sge", self.builder.ssa(start), self.builder.ssa(axis.lower)))
@@ -178,13 +199,22 @@ class Strips:
 
     def evaluate(self, value: SSAValue, point: Point, memo: Memo) -> SSAValue:
         """``value`` at ``point``: a vector of ``point.lanes``, or a scalar if that is 1."""
-        shared = self._row_memo.get((value, point.row)) if point.lanes == 1 else None
-        if shared is not None:
-            return shared
-        key = (value, point)
-        if key not in memo:
-            memo[key] = self._evaluate(value, point, memo)
-        return memo[key]
+        waiting = [value]  # chains of elementwise ops are longer than Python's stack is deep
+        while waiting:
+            current = waiting[-1]
+            shared = self._row_memo.get((current, point.row)) if point.lanes == 1 else None
+            if shared is not None:
+                memo[(current, point)] = shared
+            known = (current, point) in memo or current in self.blocks
+            operands = () if known else _same_place_operands(current.owner)
+            missing = [operand for operand in operands if (operand, point) not in memo]
+            if missing:
+                waiting += missing
+                continue
+            waiting.pop()
+            if (current, point) not in memo:
+                memo[(current, point)] = self._evaluate(current, point, memo)
+        return memo[(value, point)]
 
     def clear_row(self) -> None:
         """Forgets what columns of one row share; called when its loop is done."""
@@ -207,17 +237,14 @@ class Strips:
             return self._load(op, point, memo)
         if isinstance(op, tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp):
             return self._reshaped(op, point, memo)
-        operands = [
-            self.evaluate(operand, point, memo) if shape_of(operand.type) else self.scalars[operand]
-            for operand in op.operands
-        ]
-        return lower_elementwise(builder, op, operands, lanes)
+        blocks = {operand: memo[(operand, point)] for operand in _same_place_operands(op)}
+        return lower_elementwise(builder, op, [blocks.get(o) or self.scalars[o] for o in op.operands], lanes)
 
     def _reshaped(
         self, op: tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp, point: Point, memo: Memo
     ) -> SSAValue:
         row, offset = self._operand_row(op, point.row)
-        if isinstance(op, tile.BroadcastOp) and shape_of(op.operand.type)[-1] == 1:
+        if _repeats_column(op):
             scalar = self.evaluate(op.operand, Point(row, 0, 1, masked=True), memo)
             return self.builder.splat(scalar, point.lanes)
         column = self.builder.add(point.column, offset)
@@ -252,7 +279,8 @@ class Strips:
         first = builder.splat(scalar, lanes)
         if not minor or lanes == 1:
             return first
-        return builder.binary(arith.AddiOp, first, builder.dense(range(lanes), element))
+        steps = [lane & 1 for lane in range(lanes)] if element == i1 else range(lanes)
+        return builder.binary(arith.AddiOp, first, builder.dense(steps, element))
 
     # -- loads
 
@@ -281,8 +309,6 @@ class Strips:
     def _column_conditions(self, view: RefView, point: Point) -> list[SSAValue]:
         """i1 lanes: which columns of the point lie in the valid range of the view's last axis."""
         builder, axis, lanes = self.builder, view.axes[-1], point.lanes
-        if axis.limit is None:
-            return []
         position = builder.add(axis.start, point.column)
         room = builder.sub(axis.limit, position)
         conditions = [] if isinstance(room, int) and room >= lanes else [builder.lane_mask(room, lanes)]
@@ -338,9 +364,11 @@ class Strips:
         self, row: tuple[Index, ...], values: Sequence[SSAValue], size: int, width: int, bounds: Bounds | None = None
     ) -> Index:
         """How many leading columns, a multiple of ``width``, need no mask to evaluate ``values`` in ``row``."""
+        if size == 0:
+            return 0
         bounds = bounds or Bounds()
         for value in values:
-            self.prepare(value, row, 0, bounds)
+            self.prepare(value, row, bounds)
         full: Index = size // width * width
         for limit in bounds.limits:
             full = self.builder.min(full, limit)
@@ -353,5 +381,5 @@ class Strips:
         if valid is None or full == 0:
             return full
         full = self.builder.select(valid, self.builder.ssa(full), self.builder.ssa(0))
-        self.builder.mark_natural(full)
+        self.builder.mark_natural(full, size)
         return full

@@ -31,6 +31,10 @@ class TopMerge:
 
     def lower(self) -> None:
         strips, op = self.strips, self.op
+        strips.blocks[op.merged_values] = self.values
+        strips.blocks[op.merged_indices] = self.indices
+        if self.entries == 0:
+            return
         write_block(strips, op.top_values, self.values, (self.entries,))
         write_block(strips, op.top_indices, self.indices, (self.entries,))
         (size,) = shape_of(op.values.type)
@@ -39,8 +43,6 @@ class TopMerge:
         full = strips.columns((), candidates, size, columns.width)
         columns.run((), full, 0, size, list(self._entry(self.entries - 1)), self._round)
         strips.clear_row()
-        strips.blocks[op.merged_values] = self.values
-        strips.blocks[op.merged_indices] = self.indices
 
     def _entry(self, position: Index) -> tuple[SSAValue, SSAValue]:
         load = self.builder.load
@@ -58,7 +60,29 @@ class TopMerge:
         return builder.binary(arith.OrIOp, greater, earlier)
 
     def _round(self, vectors: Sequence[Strip], memo: Memo, last: list[SSAValue]) -> Sequence[SSAValue]:
-        """Finds the lanes of a round that beat the last entry, as bits; only then inserts them."""
+        """Looks for values no less than the last entry's; only where there are some does it go into the details."""
+        builder = self.builder
+        any_lane: SSAValue | None = None
+        for strip in vectors:
+            value = self.strips.evaluate(self.op.values, strip.point, memo)
+            least = builder.splat(last[0], strip.point.lanes)
+            if self.is_float:
+                hit = builder.emit(vector_ext.CmpFOp("oge", value, least))
+            else:
+                hit = builder.compare("sge", value, least)
+            any_lane = hit if any_lane is None else builder.emit(arith.OrIOp(any_lane, hit))
+        assert any_lane is not None
+        bits = self._to_bits(any_lane, vectors[0].point.lanes, 0)
+        found = builder.compare("ne", bits, builder.scalar(0, i64))
+        types = [value.type for value in last]
+
+        def insert() -> Sequence[SSAValue]:
+            return self._insert_all(self._candidates(vectors, dict(memo), last), vectors[0].point)
+
+        return builder.if_(found, types, insert, lambda: last)
+
+    def _candidates(self, vectors: Sequence[Strip], memo: Memo, last: Sequence[SSAValue]) -> SSAValue:
+        """The lanes of a round that beat the last entry, as bits."""
         builder, strips = self.builder, self.strips
         bits: SSAValue | None = None
         for number, strip in enumerate(vectors):
@@ -67,13 +91,11 @@ class TopMerge:
             index = strips.evaluate(self.op.indices, strip.point, memo)
             hit = self._beats(value, index, builder.splat(last[0], lanes), builder.splat(last[1], lanes))
             if strip.exists is not None:
-                hit = builder.binary(arith.AndIOp, hit, strip.exists)
+                hit = builder.emit(arith.AndIOp(hit, strip.exists))
             mask = self._to_bits(hit, lanes, number * lanes)
-            bits = mask if bits is None else builder.binary(arith.OrIOp, bits, mask)
+            bits = mask if bits is None else builder.emit(arith.OrIOp(bits, mask))
         assert bits is not None
-        found = builder.compare("ne", bits, builder.scalar(0, i64))
-        types = [value.type for value in last]
-        return builder.if_(found, types, lambda: self._insert_all(bits, vectors[0].point), lambda: last)
+        return bits
 
     def _to_bits(self, mask: SSAValue, lanes: int, shift: int) -> SSAValue:
         builder = self.builder

@@ -21,14 +21,16 @@ def storage_type(element: Attribute) -> Attribute:
 class AxisView:
     """One axis: element k lies at position ``start + k``, valid where ``lower <= position < limit``.
 
-    ``limit`` None: every element is known to be valid. ``stride`` counts elements between positions.
+    ``start`` may be any index, and positions wrap; ``0 <= lower <= limit <= extent of the buffer`` holds always, so
+    that neither ``limit - position`` nor ``lower - position`` can pass off a position outside as a valid one.
+    ``stride`` counts elements between positions.
     """
 
     start: Index
     stride: Index
     size: Index
     lower: Index
-    limit: Index | None
+    limit: Index
 
 
 @dataclass(frozen=True)
@@ -61,8 +63,6 @@ def is_dynamic(extent: int) -> bool:
 
 def valid_position(builder: LoopBuilder, axis: AxisView, position: Index) -> list[SSAValue]:
     """The i1 conditions under which ``position`` of ``axis`` is valid; none if it is known to be."""
-    if axis.limit is None:
-        return []
     if isinstance(position, int) and isinstance(axis.limit, int) and isinstance(axis.lower, int):
         return [] if axis.lower <= position < axis.limit else [builder.scalar(0, i1)]
     if axis.lower == 0:  # one unsigned comparison refuses negative positions too
@@ -80,14 +80,13 @@ def starts_valid(builder: LoopBuilder, axis: AxisView, position: Index) -> bool:
     return axis.lower == 0 and builder.is_natural(position)
 
 
-def _inside(builder: LoopBuilder, axis: AxisView) -> tuple[Index, Index | None]:
+def _inside(builder: LoopBuilder, axis: AxisView) -> tuple[Index, Index]:
     """The valid range of a window of ``axis``: valid there, and within its extent."""
     if axis.start == 0 and axis.size == axis.limit:
         return axis.lower, axis.limit
     end = builder.add(axis.start, axis.size)
-    if axis.limit is None:
-        return axis.start, end
-    return builder.max(axis.lower, axis.start), builder.min(axis.limit, end)
+    lower = builder.min(builder.max(axis.lower, axis.start), axis.limit)
+    return lower, builder.max(builder.min(axis.limit, end), lower)
 
 
 def window(builder: LoopBuilder, view: RefView, op: WindowOp, indices: Sequence[Index]) -> RefView:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects import tile, vector_ext
@@ -200,13 +200,17 @@ def lower_dot(strips: Strips, op: tile.DotOp) -> None:
     element = element_type(op.acc.type)
     target = allocate(strips, (m, n), element)
 
+    is_float = isinstance(element, AnyFloat)
+
     def widen(value: SSAValue, lanes: int) -> SSAValue:
-        return value if a.element == element else builder.cast(value, "extf", element, lanes)
+        return value if a.element == element else builder.cast(value, "extf" if is_float else "extsi", element, lanes)
 
     def step(strip: Strip, row: tuple[Index, ...], at: Index, acc: SSAValue) -> SSAValue:
         lanes = strip.point.lanes
         left = builder.splat(widen(builder.load(a.memory, flat_index(strips, a.shape, row, at), 1), 1), lanes)
         right = widen(builder.load(b.memory, flat_index(strips, b.shape, (at,), strip.point.column), lanes), lanes)
+        if not is_float:
+            return builder.binary(arith.AddiOp, builder.binary(arith.MuliOp, left, right), acc)
         if op.fused.value.data:
             return builder.emit(_fma(left, right, acc, op))
         return builder.emit(arith.AddfOp(builder.emit(arith.MulfOp(left, right, op.fastmath)), acc, op.fastmath))

@@ -127,7 +127,7 @@ graph.graph @bool_as_float() { %0 = graph.constant dense<true> : !graph.tensor<[
 
 // -----
 
-// CHECK: graph.constant: Python integer 300 out of bounds for uint8
+// CHECK: graph.constant: an element of uint8 cannot be 300
 graph.graph @out_of_range() { %0 = graph.constant dense<300> : !graph.tensor<[2], ui8, cpu> }
 
 // -----

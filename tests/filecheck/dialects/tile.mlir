@@ -78,6 +78,7 @@ tile.kernel @compute(%f: f32, %n: i32, %c: i1, %i: index) grid() axes [] {
   %o = tile.shift right_logical %k, %k : tensor<2xi32>
   %p = tile.reduce maximum %x axis 0 lanes 1 fastmath<nsz> : tensor<2x2xf32> -> tensor<2xf32>
   %q = tile.reduce add %k axis 0 lanes 64 : tensor<2xi32> -> i32
+  %t = tile.reduce mul %x axis 1 lanes 64 count %i fastmath<reassoc> : tensor<2x2xf32> -> tensor<2xf32>
   %v, %w = tile.top_merge %p, %k with %p, %k : tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32> -> tensor<2xf32>, tensor<2xi32>
   %r = tile.dot %g, %g, %x fused true fastmath<nsz> : tensor<2x2xbf16>, tensor<2x2xbf16> -> tensor<2x2xf32>
   %s = tile.dot %x, %x, %x fused false : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
@@ -99,6 +100,7 @@ tile.kernel @compute(%f: f32, %n: i32, %c: i1, %i: index) grid() axes [] {
 // CHECK-NEXT:    %o = tile.shift right_logical %k, %k : tensor<2xi32>
 // CHECK-NEXT:    %p = tile.reduce maximum %x axis 0 lanes 1 fastmath<nsz> : tensor<2x2xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %q = tile.reduce add %k axis 0 lanes 64 : tensor<2xi32> -> i32
+// CHECK-NEXT:    %t = tile.reduce mul %x axis 1 lanes 64 count %i fastmath<reassoc> : tensor<2x2xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %v, %w = tile.top_merge %p, %k with %p, %k : tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32> -> tensor<2xf32>, tensor<2xi32>
 // CHECK-NEXT:    %r = tile.dot %g, %g, %x fused true fastmath<nsz> : tensor<2x2xbf16>, tensor<2x2xbf16> -> tensor<2x2xf32>
 // CHECK-NEXT:    %s = tile.dot %x, %x, %x fused false : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
