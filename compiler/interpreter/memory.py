@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -156,6 +157,14 @@ def _flatten(frame: Frame, op: tile.FlattenOp) -> Iterable[Reference]:
     return (frame.reference(op.ref).flatten(),)
 
 
+def _reinterpret(frame: Frame, op: tile.ReinterpretOp) -> Iterable[Reference]:
+    flat = frame.reference(op.ref).flatten().array
+    extents = frame.integers(op.extents)
+    if prod(extents) != flat.size or min(extents, default=0) < 0:
+        raise InterpreterError(f"tile.reinterpret: {flat.size} elements do not have the shape {extents}")
+    return (Reference.whole(flat.reshape(extents)),)
+
+
 def _dim(frame: Frame, op: tile.DimOp) -> Iterable[Array]:
     return (np.array(frame.reference(op.ref).shape[op.axis.value.data], np.int64),)
 
@@ -183,6 +192,7 @@ def _store(frame: Frame, op: tile.StoreOp) -> Iterable[Array]:
 MEMORY_HANDLERS: dict[type[Operation], Handler] = {
     tile.WindowOp: _window,
     tile.FlattenOp: _flatten,
+    tile.ReinterpretOp: _reinterpret,
     tile.DimOp: _dim,
     tile.AllocOp: _alloc,
     tile.LoadOp: _load,

@@ -7,14 +7,17 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects import graph
-from .graph_to_tile.calls import LOWERINGS
-from .graph_to_tile.elementwise import emit_copy
+from ..registry import find_op
+from .fuse_ops import reduces_rows, space_of
+from .graph_to_tile.calls import lower_alias, lower_custom, lower_opaque
+from .graph_to_tile.column_kernel import emit_column_reduction
+from .graph_to_tile.copies import emit_copy
 from .graph_to_tile.entry import Entry
-
-_HELD_AS_ARGUMENTS = graph.ConstantOp | graph.WeightOp | graph.OutputOp
+from .graph_to_tile.group import Group, shape_in_memory
+from .graph_to_tile.group_kernel import GroupKernel
+from .graph_to_tile.schedule import Unit, units_in_order
 
 
 @dataclass(frozen=True)
@@ -49,21 +52,58 @@ class ConvertGraphToTilePass(ModulePass):
                 for kernel in kernels:
                     kernel.detach()
                 op.body.block.insert_ops_before([*kernels, entry.function], part)
-                part.detach()
-                part.erase()
+                op.body.block.erase_op(part)
 
 
 def lower_graph(op: graph.GraphOp) -> Entry:
     """The entry function of one graph, and the kernels that it launches."""
     entry = Entry(op)
-    for part in op.body.block.ops:
-        if isinstance(part, _HELD_AS_ARGUMENTS):
-            continue
-        lowering = LOWERINGS.get(type(part))
-        if lowering is None:
-            raise DiagnosticException(f"convert-graph-to-tile: cannot lower {part.name}")
-        lowering(entry, part)
+    for unit in units_in_order(op):
+        lower_unit(entry, unit)
     for source, output in entry.copied_outputs():
         emit_copy(entry.builder, source, output)
     entry.builder.finish()
     return entry
+
+
+def lower_unit(entry: Entry, unit: Unit) -> None:
+    """One kernel for a group of fused ops; what an op of its own needs."""
+    first = unit.members[0]
+    if isinstance(first, graph.CustomOp):
+        lower_custom(entry, first)
+        return
+    members = [part for part in unit.members if isinstance(part, graph.ApplyOp)]
+    kind = find_op(first.callee.data, first.subject).kind
+    if unit.fused or kind == "map" or (kind == "reduce" and reduces_rows(members[0])):
+        _lower_group(entry, members)
+    elif kind == "view":
+        if needs_buffer(members[0]):
+            value = members[0].outputs[0]
+            GroupKernel(entry, Group([], [value], shape_in_memory(value))).launch()
+    elif kind == "alias":
+        lower_alias(entry, members[0])
+    elif kind == "reduce":
+        emit_column_reduction(entry, members[0])
+    else:
+        lower_opaque(entry, members[0])
+
+
+def _lower_group(entry: Entry, members: list[graph.ApplyOp]) -> None:
+    inside = set(members)
+    outputs: list[SSAValue] = [
+        value for part in members for value in part.outputs if any(use.operation not in inside for use in value.uses)
+    ]
+    if outputs:
+        GroupKernel(entry, Group(members, outputs, space_of(members))).launch()
+
+
+def needs_buffer(view: graph.ApplyOp) -> bool:
+    """Whether someone reads a view who does not look through it: an op with kernels of its own, or the caller."""
+    for use in view.outputs[0].uses:
+        user = use.operation
+        if not isinstance(user, graph.ApplyOp):
+            return True
+        kind = find_op(user.callee.data, user.subject).kind
+        if kind in ("alias", "opaque") or (kind == "reduce" and not reduces_rows(user)):
+            return True
+    return False

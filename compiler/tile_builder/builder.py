@@ -161,6 +161,10 @@ class TileBuilder:
         """All elements of a whole buffer as one axis."""
         return self._emit(tile.FlattenOp(ref.ssa))
 
+    def reinterpret(self, ref: Value, extents: Sequence[Value], shape: Sequence[int]) -> Value:
+        """All elements of a whole buffer under another shape (``tile.DYNAMIC`` where an extent is computed)."""
+        return self._emit(tile.ReinterpretOp(ref.ssa, [extent.ssa for extent in extents], shape))
+
     def window(
         self,
         ref: Value,

@@ -11,7 +11,7 @@ from xdsl.ir import Dialect
 
 from .compute import COMPUTE_OPS, CastOp, CmpFOp, CmpIOp, DotOp, IntDivOp, ReduceOp, SelectOp, ShiftOp, TopMergeOp
 from .kernel import KERNEL_OPS, ORDERED, PARALLEL, BufferOp, CheckOp, KernelOp, LaunchOp, ReturnOp, SetDimOp
-from .memory import MEMORY_OPS, AllocOp, DimOp, FlattenOp, LoadOp, StoreOp, WindowOp
+from .memory import MEMORY_OPS, AllocOp, DimOp, FlattenOp, LoadOp, ReinterpretOp, StoreOp, WindowOp
 from .shape import (
     SHAPE_OPS,
     BroadcastOp,
@@ -50,6 +50,7 @@ __all__ = [
     "LoadOp",
     "RefType",
     "ReduceOp",
+    "ReinterpretOp",
     "ReshapeOp",
     "ReturnOp",
     "SelectOp",

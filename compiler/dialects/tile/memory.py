@@ -151,6 +151,39 @@ class FlattenOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ReinterpretOp(IRDLOperation):
+    """All elements of a whole buffer in row-major order, under another shape of as many elements.
+
+    ``%r = tile.reinterpret %x [%n, %c8] : !tile.ref<[?], f32, global> -> !tile.ref<[?, 8], f32, global>``
+    """
+
+    name = "tile.reinterpret"
+
+    ref = operand_def(RefType)
+    extents = var_operand_def(IndexType)
+    result = result_def(RefType)
+
+    traits = traits_def(Pure())
+    assembly_format = "$ref `[` $extents `]` attr-dict `:` type($ref) `->` type($result)"
+
+    def __init__(self, ref: SSAValue, extents: Sequence[SSAValue], shape: Sequence[int]) -> None:
+        ref_type = _ref(ref)
+        super().__init__(
+            operands=[ref, list(extents)],
+            result_types=[RefType(shape, ref_type.element_type, ref_type.space)],
+        )
+
+    def verify_(self) -> None:
+        source, result = _ref(self.ref), _ref(self.result)
+        if (source.element_type, source.space) != (result.element_type, result.space):
+            raise VerifyException(f"tile.reinterpret: {source} and {result} must differ in shape only")
+        if len(self.extents) != result.rank:
+            raise VerifyException(f"tile.reinterpret: {result} takes {result.rank} extents, not {len(self.extents)}")
+        if source.is_static and result.is_static and prod(source.extents) != prod(result.extents):
+            raise VerifyException(f"tile.reinterpret: {source} and {result} must have as many elements")
+
+
+@irdl_op_definition
 class DimOp(IRDLOperation):
     """The extent of a reference along ``axis``."""
 
@@ -261,6 +294,6 @@ class StoreOp(IRDLOperation):
         _verify_access("tile.store", self.ref, self.value.type, self.mask)
 
 
-MEMORY_OPS: list[type[Operation]] = [WindowOp, FlattenOp, DimOp, AllocOp, LoadOp, StoreOp]
+MEMORY_OPS: list[type[Operation]] = [WindowOp, FlattenOp, ReinterpretOp, DimOp, AllocOp, LoadOp, StoreOp]
 
 __all__ = ["AllocOp", "BLOCKED", "DimOp", "ELEMENT", "LoadOp", "MEMORY_OPS", "StoreOp", "WindowOp"]

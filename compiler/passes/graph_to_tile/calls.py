@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from xdsl.ir import Operation
 from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects import graph
-from ...dialects.graph.call import fastmath_attribute
 from ...dialects.graph.types import tensor_type
 from ...kernel_call import KernelCall, match_call
 from ...registry import find_kernel, find_op
 from ...tile_builder import Value
-from .elementwise import emit_map
-from .entry import Entry
+from .access import call_of
+from .copies import emit_copy
+from .entry import Entry, flags_of, ref_type
 
 
 def lower_custom(entry: Entry, op: graph.CustomOp) -> None:
@@ -22,15 +21,10 @@ def lower_custom(entry: Entry, op: graph.CustomOp) -> None:
     kernel = find_kernel(op.callee.data, op.subject)
     call = match_call(kernel, op.device_ref, op.argument_types, op.output_types, op.parameter_values, op.subject)
     operands = [entry.ref(value) for value in op.arguments]
-    with_flags(entry, op)
+    entry.builder.fastmath = flags_of(op)
     if kernel.build_dims is not None:
         _set_dims(entry, op, call, kernel.build_dims(entry.builder, call, operands))
     kernel.build(entry.builder, call, operands, [entry.ref(value) for value in op.outputs])
-
-
-def with_flags(entry: Entry, op: graph.RegisteredOp) -> None:
-    """Float ops emitted from here on carry the flags of ``op``."""
-    entry.builder.fastmath = fastmath_attribute(op.flags or frozenset())
 
 
 def _set_dims(entry: Entry, op: graph.CustomOp, call: KernelCall, sizes: Mapping[str, Value]) -> None:
@@ -58,21 +52,23 @@ def _check_dim(entry: Entry, op: graph.CustomOp, call: KernelCall, name: str, di
     entry.builder.check(size == stated, message, size, stated)
 
 
-def lower_apply(entry: Entry, op: graph.ApplyOp) -> None:
-    """An op of the library: element by element through its recipe on blocks, or with kernels of its own."""
+def lower_opaque(entry: Entry, op: graph.ApplyOp) -> None:
+    """An op with kernels of its own."""
     definition = find_op(op.callee.data, op.subject)
     if definition.recipe is None:
         raise DiagnosticException(f"{op.subject}: the op has no recipe, so it cannot be compiled")
     operands = [entry.ref(value) for value in op.arguments]
-    with_flags(entry, op)
-    outputs = [entry.ref(value) for value in op.outputs]
-    if definition.kind == "map":
-        emit_map(entry.builder, op.callee.data, definition.recipe, op.parameter_values, operands, outputs)
-    else:
-        definition.recipe(entry.builder, call_of(definition, op), operands, outputs)
+    entry.builder.fastmath = flags_of(op)
+    results = [entry.ref(value) for value in op.outputs]
+    definition.recipe(entry.builder, call_of(definition, op), operands, results)
 
 
-LOWERINGS: dict[type[Operation], Callable[[Entry, Operation], None]] = {
-    graph.CustomOp: lower_custom,  # type: ignore[dict-item]  # each takes ops of its own class
-    graph.ApplyOp: lower_apply,  # type: ignore[dict-item]
-}
+def lower_alias(entry: Entry, op: graph.ApplyOp) -> None:
+    """The operand's memory under another shape; a copy only if the graph returns it."""
+    source, result = entry.ref(op.arguments[0]), op.outputs[0]
+    if result in entry.refs:
+        emit_copy(entry.builder, source, entry.refs[result])
+        return
+    shape = ref_type(op.output_types[0]).extents
+    extents = [entry.dim(dim) for dim in op.output_types[0].shape] or [entry.builder.index(1)]
+    entry.refs[result] = entry.builder.reinterpret(source, extents, shape)

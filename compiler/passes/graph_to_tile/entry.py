@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects import func
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from ...artifact import BufferRole
 from ...dialects import graph
+from ...dialects.graph.call import fastmath_attribute
 from ...dialects.graph.types import graph_tensor, tensor_type
 from ...dialects.tile import RefType
-from ...dims import StaticDim
+from ...dims import Dim, StaticDim, SymbolicDim, fold
 from ...tile_builder import EntryBuilder, Value
 from ...types import TensorType
 
@@ -27,6 +29,11 @@ def ref_type(tensor: TensorType) -> RefType:
     """The reference type of a tensor in memory; a scalar is one element along one axis."""
     extents = [int(dim) if isinstance(dim, StaticDim) else DYNAMIC_INDEX for dim in tensor.shape]
     return RefType(extents or [1], tensor.dtype.to_element_type())
+
+
+def flags_of(op: graph.RegisteredOp) -> FastMathFlagsAttr:
+    """The flags that float ops of ``op`` carry."""
+    return fastmath_attribute(op.flags or frozenset())
 
 
 def dim_texts(tensor: TensorType) -> tuple[str, ...]:
@@ -106,6 +113,18 @@ class Entry:
             tensor = tensor_type(value)
             self.refs[value] = self.builder.buffer(dim_texts(tensor), tensor.dtype.to_element_type())
         return self.refs[value]
+
+    def dim(self, dim: Dim) -> Value:
+        """The value of a dim, computed from the extents of buffers."""
+        builder = self.builder
+        return fold(dim, builder.index, self._symbol, Value.__add__, Value.__mul__, Value.__floordiv__)
+
+    def _symbol(self, name: str) -> Value:
+        for value, ref in self.refs.items():
+            for axis, dim in enumerate(tensor_type(value).shape):
+                if isinstance(dim, SymbolicDim) and dim.name == name:
+                    return self.builder.dim(ref, axis)
+        raise AssertionError(f"no buffer has an axis of size {name}")
 
     def copied_outputs(self) -> Sequence[tuple[Value, Value]]:
         """(source, output) where a returned value lives elsewhere: an input, or the same value again."""

@@ -1,0 +1,77 @@
+"""A group of fused ops: what it reads, what it gives out, and over which space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from xdsl.ir import Operation, SSAValue
+
+from ...dialects import graph
+from ...dialects.graph.types import tensor_type
+from ...dims import Dim
+from ...registry import find_op
+from .access import Position, Positions, resolve
+
+Space = tuple[Dim, ...]
+
+
+def shape_in_memory(value: SSAValue) -> Space:
+    """The shape of a value, that of a scalar being one element."""
+    return tensor_type(value).shape or (Dim(1),)
+
+
+@dataclass
+class Group:
+    """Ops that become one kernel, the values of them that others want, and their space ``[outer..., n]``."""
+
+    members: list[graph.ApplyOp]
+    outputs: list[SSAValue]
+    space: Space
+    inside: set[Operation] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.inside = set(self.members)
+
+    @property
+    def name(self) -> str:
+        """A name for the kernel: the first few ops."""
+        names = [op.callee.data for op in self.members] or ["copy"]
+        return "_".join(names[:4]) + ("_etc" if len(names) > 4 else "")
+
+    @property
+    def reductions(self) -> list[graph.ApplyOp]:
+        """The reductions, in order."""
+        return [op for op in self.members if find_op(op.callee.data, op.subject).kind == "reduce"]
+
+    def is_row_value(self, value: SSAValue) -> bool:
+        """Whether a value has one element for each row of the space."""
+        shape = shape_in_memory(value)
+        return shape != self.space and shape[-1] == Dim(1)
+
+    def positions(self, value: SSAValue) -> Positions:
+        """Where a value of the space, or of its rows, is read."""
+        rank = len(self.space)
+        if tensor_type(value).rank == 0:
+            return ()
+        last = Position(None) if self.is_row_value(value) else Position(rank - 1)
+        return (*[Position(axis) for axis in range(rank - 1)], last)
+
+    def sources(self) -> list[tuple[SSAValue, Positions]]:
+        """The values from outside that the group reads, and where; each once."""
+        operands = [operand for op in self.members for operand in op.arguments]
+        wanted = operands if self.members else list(self.outputs)
+        found = [
+            resolve(value, self.positions(value), self.inside) for value in wanted if value.owner not in self.inside
+        ]
+        return list(dict.fromkeys(found))
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether every access is element i for element i, or the same element for all: axes do not matter then."""
+        rank = len(self.space)
+        whole = tuple(Position(axis) for axis in range(rank))
+        return (
+            not self.reductions
+            and not any(self.is_row_value(value) for value in self.outputs)
+            and all(at == whole or all(position.axis is None for position in at) for _, at in self.sources())
+        )

@@ -1,0 +1,252 @@
+"""The kernel of a group of fused ops (``fuse-ops``): each program computes a block of a row, or a whole row.
+
+Every value of the group is evaluated where a program stands: a map by its recipe on the blocks of its operands, a
+value from outside by a load through the views in between. Nothing of the group goes through memory but its outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from ...dialects import graph
+from ...dialects.tile.memory import ELEMENT
+from ...dialects.tile.reduction import identity as identity_of
+from ...dialects.tile.reduction import safe_flags
+from ...dims import Dim, StaticDim
+from ...registry import find_op
+from ...tile_builder import KernelBuilder, Value
+from .access import Positions, call_of, resolve
+from .entry import Entry, flags_of
+from .group import Group
+
+CHUNK = 4096
+"""Elements of a program, or of one step along a row: 16 KiB of f32, which stays in a core's first cache; one chunk
+of reduction order R."""
+WHOLE_ROW = 16384
+"""Rows of a known size up to this are one block: what several loops over the row want is kept in the frame."""
+
+
+class GroupKernel:
+    """Launches the kernel of one group."""
+
+    def __init__(self, entry: Entry, group: Group) -> None:
+        self.entry, self.group = entry, group
+        self.flat = group.is_flat
+        self.sources = list(dict.fromkeys(value for value, _ in group.sources()))
+        starts = {position.offset for _, at in group.sources() for position in at}
+        self.starts = [start for start in starts if not isinstance(start, StaticDim)]
+        n = group.space[-1]
+        self.whole_row = bool(group.reductions) and isinstance(n, StaticDim) and int(n) <= WHOLE_ROW
+
+    def launch(self) -> None:
+        """Emits the kernel and its launch."""
+        builder = self.entry.builder
+        refs = [self.entry.ref(value) for value in (*self.sources, *self.group.outputs)]
+        if self.flat:
+            refs = [builder.flatten(ref) for ref in refs]
+        sizes = [self.entry.dim(size) for size in self.group.space]
+        starts = [self.entry.dim(start) for start in self.starts]
+        builder.launch(self.group.name, [*refs, *starts, sizes[-1]], self._grid(refs, sizes), self._body)
+
+    def _grid(self, refs: Sequence[Value], sizes: Sequence[Value]) -> list[Value]:
+        builder = self.entry.builder
+        if self.flat:
+            return [(builder.dim(refs[-1], 0) + (CHUNK - 1)) // CHUNK]
+        if self.group.reductions:
+            return list(sizes[:-1])
+        return [*sizes[:-1], (sizes[-1] + (CHUNK - 1)) // CHUNK]
+
+    def _body(self, k: KernelBuilder) -> None:
+        count = len(self.sources) + len(self.group.outputs)
+        refs = dict(zip((*self.sources, *self.group.outputs), k.arguments[:count], strict=True))
+        starts = dict(zip(self.starts, k.arguments[count:-1], strict=True))
+        program = Program(self.group, k, refs, starts, self.flat)
+        if not self.group.reductions:
+            *outer, chunk = k.program_ids
+            program.store_block(outer, chunk * CHUNK, CHUNK)
+        elif self.whole_row:
+            program.run_row(k.program_ids, k.arguments[-1], int(self.group.space[-1]))
+        else:
+            program.run_row(k.program_ids, k.arguments[-1], None)
+
+
+class Program:
+    """One program of the kernel: evaluates values of the group at a block of a row."""
+
+    def __init__(
+        self,
+        group: Group,
+        k: KernelBuilder,
+        refs: dict[SSAValue, Value],
+        starts: dict[Dim, Value],
+        flat: bool,
+    ) -> None:
+        self.group, self.k, self.refs, self.starts, self.flat = group, k, refs, starts, flat
+        self.outer: Sequence[Value] = ()
+        self.column: Value | int = 0
+        self.size = CHUNK
+        self.rows: dict[SSAValue, Value] = {}
+        self.memo: dict[SSAValue, Value] = {}
+
+    # -- evaluation
+
+    def at(self, column: Value | int) -> None:
+        """Moves along the row; blocks evaluated elsewhere are forgotten."""
+        self.column, self.memo = column, {}
+
+    def evaluate(self, value: SSAValue) -> Value:
+        """The block of ``value`` here; a scalar if all its elements are one."""
+        if value in self.rows:
+            return self.rows[value]
+        if value not in self.memo:
+            op = value.owner
+            if isinstance(op, graph.ApplyOp) and op in self.group.inside:
+                self.memo[value] = self._compute(op)
+            else:
+                self.memo[value] = self._load(*resolve(value, self.group.positions(value), self.group.inside))
+        return self.memo[value]
+
+    def _compute(self, op: graph.ApplyOp) -> Value:
+        definition = find_op(op.callee.data, op.subject)
+        operands = [self.evaluate(operand) for operand in op.arguments]
+        if definition.kind == "view":
+            return operands[0]
+        assert definition.recipe is not None
+        self.k.fastmath = flags_of(op)
+        if any(operand.shape for operand in operands):
+            operands = [o if o.shape else self.k.splat(o, [self.size]) for o in operands]
+        result = definition.recipe(self.k, call_of(definition, op), *operands)
+        assert isinstance(result, Value)
+        return result
+
+    def _load(self, value: SSAValue, positions: Positions) -> Value:
+        ref, last = self.refs[value], len(self.group.space) - 1
+        if not any(position.axis is not None for position in positions) and self.flat:
+            return self.k.read(ref, 0)
+        if self.flat:
+            return self.k.load(self._window(ref, [self.column], 0))
+        indices: list[Value | int] = []
+        along = None
+        for axis, position in enumerate(positions):
+            along = axis if position.axis == last else along
+            indices.append(self._index(position.axis, position.offset, last))
+        if along is None:
+            return self.k.read(ref, *(indices or [0]))
+        return self.k.load(self._window(ref, indices, along))
+
+    def _index(self, axis: int | None, offset: Dim, last: int) -> Value | int:
+        at: Value | int = 0 if axis is None else self.column if axis == last else self.outer[axis]
+        start: Value | int = int(offset) if isinstance(offset, StaticDim) else self.starts[offset]
+        if isinstance(at, int) and isinstance(start, int):
+            return at + start
+        if isinstance(start, int) and start == 0:
+            return at
+        return start + at if isinstance(start, Value) else at + start
+
+    def _window(self, ref: Value, indices: Sequence[Value | int], along: int) -> Value:
+        """A block of the row: ``size`` elements along axis ``along``, one along the others."""
+        shape = [self.size if axis == along else 1 for axis in range(len(indices))]
+        squeezed = [axis for axis in range(len(indices)) if axis != along]
+        return self.k.window(ref, indices, shape, indexing=ELEMENT, squeezed=squeezed)
+
+    # -- what a program does
+
+    def store_block(self, outer: Sequence[Value], column: Value | int, size: int) -> None:
+        """Computes and stores the outputs at one block."""
+        self.outer, self.size = outer, size
+        self.at(column)
+        for value in self.group.outputs:
+            self._store(value)
+
+    def _store(self, value: SSAValue) -> None:
+        result, ref = self.evaluate(value), self.refs[value]
+        if self.flat:
+            block = result if result.shape else self.k.splat(result, [self.size])
+            self.k.store(block, self._window(ref, [self.column], 0))
+        elif self.group.is_row_value(value):
+            self.k.write(result, ref, *self.outer, 0)
+        else:
+            block = result if result.shape else self.k.splat(result, [self.size])
+            self.k.store(block, self._window(ref, [*self.outer, self.column], len(self.outer)))
+
+    def run_row(self, outer: Sequence[Value], count: Value, whole: int | None) -> None:
+        """Computes a row: one pass for each depth of reductions, and a last one that stores.
+
+        ``whole``: the row's size if it is one block.
+        """
+        self.outer, self.size = outer, whole or CHUNK
+        for depth in range(1, max(self._depths().values()) + 1):
+            ready = [op for op in self.group.reductions if self._depths()[op] == depth]
+            if whole is not None:
+                self.at(0)
+                self.rows |= {op.outputs[0]: self._reduce(op, None) for op in ready}
+            else:
+                self._reduce_in_chunks(ready, count)
+        self._row_outputs()
+        full = [value for value in self.group.outputs if not self.group.is_row_value(value)]
+        if full and whole is not None:
+            self.at(0)
+            self._store_all(full)
+        elif full:
+            self._each_chunk(count, lambda: self._store_all(full))
+
+    def _depths(self) -> dict[graph.ApplyOp, int]:
+        """How many reductions lie one behind another up to each reduction."""
+        depth: dict[SSAValue, int] = {}
+        found: dict[graph.ApplyOp, int] = {}
+        for op in self.group.members:
+            below = max((depth.get(operand, 0) for operand in op.arguments), default=0)
+            if op in self.group.reductions:
+                below += 1
+                found[op] = below
+            depth[op.outputs[0]] = below
+        return found
+
+    def _reduce(self, op: graph.ApplyOp, count: Value | None) -> Value:
+        definition = find_op(op.callee.data, op.subject)
+        assert definition.reduction is not None
+        block = self.evaluate(op.arguments[0])
+        block = block if block.shape else self.k.splat(block, [self.size])
+        self.k.fastmath = flags_of(op)
+        return self.k.reduce(definition.reduction(call_of(definition, op)), block, count=count)
+
+    def _reduce_in_chunks(self, ops: Sequence[graph.ApplyOp], count: Value) -> None:
+        """All of ``ops`` in one pass. Chunk results join as in order R, so the bits are those of a whole row."""
+        k, kinds = self.k, []
+        for op in ops:
+            definition = find_op(op.callee.data, op.subject)
+            assert definition.reduction is not None
+            kinds.append(definition.reduction(call_of(definition, op)))
+        elements = [op.output_types[0].dtype.to_element_type() for op in ops]
+        start = [k.constant(identity_of(kind, e), e) for kind, e in zip(kinds, elements, strict=True)]
+
+        def chunk(index: Value, *totals: Value) -> Sequence[Value]:
+            self.at(index * CHUNK)
+            joined = []
+            for op, kind, total in zip(ops, kinds, totals, strict=True):
+                part = self._reduce(op, count - index * CHUNK)
+                k.fastmath = safe_flags(flags_of(op))
+                joined.append(k.binary(kind, total, part))
+            return joined
+
+        totals = k.for_loop(0, (count + (CHUNK - 1)) // CHUNK, start, chunk)
+        self.rows |= {op.outputs[0]: total for op, total in zip(ops, totals, strict=True)}
+
+    def _row_outputs(self) -> None:
+        self.at(0)
+        for value in self.group.outputs:
+            if self.group.is_row_value(value):
+                self._store(value)
+
+    def _store_all(self, values: Sequence[SSAValue]) -> None:
+        for value in values:
+            self._store(value)
+
+    def _each_chunk(self, count: Value, body: Callable[[], None]) -> None:
+        def chunk(index: Value) -> None:
+            self.at(index * CHUNK)
+            body()
+
+        self.k.for_loop(0, (count + (CHUNK - 1)) // CHUNK, [], chunk)
