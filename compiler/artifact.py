@@ -13,11 +13,24 @@ from enum import Enum
 
 from .dims import Dim
 from .dtypes import DType
+from .numerics import Contraction
 from .options import CompileOptions
 
-STATUS_WORDS = 8
-"""i64 words of the status buffer: launch + 1 (0 while nothing failed), program, check, then up to 4 values."""
-STATUS_LAUNCH, STATUS_PROGRAM, STATUS_CHECK, STATUS_VALUES = 0, 1, 2, 3
+ABI_VERSION = 1
+"""The number of the interface described here; code of another number is not loaded."""
+
+STATUS_WORDS = 16
+"""i64 words of the status buffer: launch + 1 (0 while nothing failed), program, check, then up to 4 values. Two more
+are the most threads that this execution may use, set by the caller (0 is one), and the lock of the words before."""
+STATUS_LAUNCH, STATUS_PROGRAM, STATUS_CHECK, STATUS_VALUES, STATUS_THREADS, STATUS_LOCK = 0, 1, 2, 3, 7, 8
+
+
+MAX_EXTENT = 1 << 62
+"""The largest extent of a buffer, even of an empty one; index arithmetic in kernels relies on it."""
+
+
+ALWAYS = 1 << 30
+"""A step after all steps."""
 
 
 class BufferRole(Enum):
@@ -33,7 +46,8 @@ class BufferSpec:
     """One buffer argument of the entry function.
 
     ``index`` counts within the role (input 0, input 1, ...). ``shape`` holds the dims by name; ``data`` is the
-    content of a constant in C order.
+    content of a constant in C order. An intermediate holds something from step ``first`` to step ``last`` only, both
+    included (`CompiledGraph.steps`).
     """
 
     role: BufferRole
@@ -42,6 +56,8 @@ class BufferSpec:
     dtype: DType
     shape: tuple[Dim, ...]
     data: bytes | None = None
+    first: int = 0
+    last: int = ALWAYS
 
 
 @dataclass(frozen=True)
@@ -62,7 +78,11 @@ class CheckSite:
 
 @dataclass(frozen=True)
 class CompiledGraph:
-    """A compiled graph, ready to load. ``launches[i][j]`` is check j of launch i; all sizes are in elements."""
+    """A compiled graph, ready to load.
+
+    ``launches[i][j]`` is check j of step i, which is a launch or a check of the graph itself; ``steps[i]`` names the
+    kernel. All sizes are in elements.
+    """
 
     name: str
     object_code: bytes
@@ -72,6 +92,8 @@ class CompiledGraph:
     launches: tuple[tuple[CheckSite, ...], ...]
     options: CompileOptions
     triple: str
+    contractions: tuple[Contraction, ...] = ()
+    steps: tuple[str, ...] = ()
 
     def role(self, role: BufferRole) -> tuple[BufferSpec, ...]:
         """The buffers of one role, in order of their index."""

@@ -126,6 +126,11 @@ class Graph:
         return {name: weight for name, (weight, _) in self._weights.items()}
 
     @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols that have a value when the graph runs: those of the inputs, and what ops built so far define."""
+        return frozenset(self._symbols)
+
+    @property
     def outputs(self) -> tuple[TensorValue, ...]:
         """The outputs, in order.
 
@@ -177,10 +182,14 @@ class Graph:
         argument over it. Ops that compute no float are left as they are.
 
         Raises:
-            GraphError: an unknown flag.
+            GraphError: an unknown flag, or ``"none"`` beside flags.
         """
+        subject = f"graph {self.name!r}: fastmath()"
         with Located():
-            sets = [parse_fastmath(flag, f"graph {self.name!r}: fastmath()") for flag in flags]
+            sets = [parse_fastmath(flag, subject) for flag in flags]
+            if "none" in flags and any(sets):
+                listed = ", ".join(ordered_flags(frozenset().union(*sets)))
+                raise GraphError(f"{subject} is given 'none' and the flags {listed}; leave out one or the other")
         return _FastmathRegion(self, frozenset().union(*sets))
 
     def operand(self, value: object, subject: str, role: str) -> TensorValue:

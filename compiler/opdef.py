@@ -76,6 +76,8 @@ class OpDef:
         contraction: its part in fma contraction. ``product``: a * b. ``sum``: a + b. ``difference``: a - b.
             ``fused``: the one op that rounds ``±(a * b) ± c`` once, operands a, b, c, parameters
             ``negate_product`` and ``negate_addend``.
+        converts: whether it is the op that converts its operand to the element type in parameter ``dtype``, and does
+            nothing else.
     """
 
     name: str
@@ -89,3 +91,4 @@ class OpDef:
     access: Callable[[OpCall], Sequence[AxisAccess]] | None = None
     reduction: Callable[[OpCall], str] | None = None
     contraction: ContractionRole | None = None
+    converts: bool = False

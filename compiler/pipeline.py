@@ -5,32 +5,41 @@ The order of passes is here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import gc
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, cast
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from .artifact import BufferRole, BufferSpec, CheckSite, CompiledGraph, Segment
 from .dialects.graph import DenseDataAttr, GraphTensorType
-from .dialects.tile import RefType
+from .dialects.tile import LaunchOp, RefType
 from .dims import parse_dim
 from .dtypes import DType
 from .errors import CompileError
-from .options import CompileOptions
+from .numerics import contractions_of
+from .options import CompileOptions, ordered_flags
 from .passes import get_all_passes
 from .passes.graph_to_tile.entry import DATA, INDEX, NAME, ROLE, TYPE
 from .passes.tile_to_loops.layout import EntryLayout, entry_layout
+from .passes.tile_to_loops.lifetimes import lifetimes
+from .steps import Progress, Steps
 from .types import TensorType
 
 if TYPE_CHECKING:
     from .codegen.cpu import CpuTarget
     from .graph import Graph
 
+    MakeObject = Callable[[str, CpuTarget, int], bytes]
+
 STAGES = ("graph", "tile", "loops", "llvm", "ll", "asm")
 """What ``emit`` can print: the IR after each group of passes, LLVM's text, the assembly."""
+
+IR_STAGES = STAGES[:4]
 
 FP_CONTRACT = "halfulp.fp_contract"
 
@@ -38,12 +47,39 @@ FP_CONTRACT = "halfulp.fp_contract"
 def _passes_of(stage: str, options: CompileOptions, target: CpuTarget) -> list[tuple[str, dict[str, object]]]:
     """The passes that lead to a stage from the one before it, with their options."""
     table: dict[str, list[tuple[str, dict[str, object]]]] = {
-        "graph": [("verify-graph", {})],
-        "tile": [("convert-graph-to-tile", {})],
-        "loops": [("expand-math", {}), ("convert-tile-to-loops", {"vector_bits": target.vector_bits})],
+        "graph": [("verify-graph", {}), *_rounding_passes(options)],
+        "tile": [
+            ("fuse-ops", {}),
+            ("convert-graph-to-tile", {}),
+            ("mark-parallel-axes", {}),
+            *_after_contraction(options),
+        ],
+        "loops": [
+            ("drop-unsafe-flags", {}),
+            ("expand-small-floats", {}),
+            ("expand-math", {}),
+            ("convert-tile-to-loops", {"vector_bits": target.vector_bits}),
+        ],
         "llvm": [("convert-loops-to-llvm", {"arch": target.arch})],
     }
     return table[stage]
+
+
+def _rounding_passes(options: CompileOptions) -> list[tuple[str, dict[str, object]]]:
+    """What decides on every rounding, before any pass that must keep it."""
+    flags = tuple(ordered_flags(options.fastmath))
+    contraction: dict[str, object] = {"strategy": options.strategy, "mode": options.fp_contract, "defaults": flags}
+    passes: list[tuple[str, dict[str, object]]] = [("contract-fma", contraction)]
+    if options.bf16 == "excess":
+        passes.insert(0, ("widen-small-floats", {}))
+    if flags:
+        passes.append(("set-fastmath-flags", {"flags": flags, "only_unset": True}))
+    return passes
+
+
+def _after_contraction(options: CompileOptions) -> list[tuple[str, dict[str, object]]]:
+    """Every fma is explicit by now, and ``contract`` would let LLVM make others, across the borders of ops."""
+    return [] if options.strategy == "llvm" else [("clear-fastmath-flags", {"flags": ("contract",)})]
 
 
 def stage_of(module: ModuleOp) -> str:
@@ -56,10 +92,12 @@ def stage_of(module: ModuleOp) -> str:
     return "loops" if "func" in dialects else "llvm"
 
 
-def lower(module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarget) -> None:
+def lower(
+    module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarget, steps: Steps | None = None
+) -> None:
     """Lowers ``module`` in place from the stage it is at to ``stage`` (one of the IR stages).
 
-    Raises CompileError if the module is past that stage already.
+    ``steps`` is told after each pass. Raises CompileError if the module is past that stage already.
     """
     start = stage_of(module)
     first, last = STAGES.index(start), STAGES.index(stage)
@@ -72,6 +110,8 @@ def lower(module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarg
             continue
         for name, arguments in _passes_of(STAGES[number], options, target):
             passes[name]()(**arguments).apply(Context(), module)
+            if steps is not None:
+                steps.done(name, lambda: str(module))
 
 
 def _mark_contraction(module: ModuleOp, start: str, options: CompileOptions) -> None:
@@ -102,14 +142,41 @@ def emit(module: ModuleOp, stage: str, options: CompileOptions) -> str:
     from .codegen.cpu import emit_assembly
     from .codegen.llvm import emit_llvm
 
-    text = emit_llvm(module, function_attributes=target.function_attributes)
+    checked = target.name if stage == "asm" else None
+    text = emit_llvm(module, function_attributes=target.function_attributes, target=checked)
     return text if stage == "ll" else emit_assembly(text, target, options.opt_level)
 
 
-def compile_graph(graph: Graph, options: CompileOptions | None = None) -> CompiledGraph:
+@contextmanager
+def _paused_garbage_collection() -> Iterator[None]:
+    """Passes make many objects and free few: looking for cycles among them takes a fifth of a compilation."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+@_paused_garbage_collection()
+def compile_graph(
+    graph: Graph,
+    options: CompileOptions | None = None,
+    *,
+    progress: Progress | None = None,
+    make_object: MakeObject | None = None,
+) -> CompiledGraph:
     """Compiles a graph for this machine's CPU.
 
-    The graph is not changed and can be compiled again, with other options too.
+    The graph is not changed and can be compiled again, with other options too. Nothing is kept of a compilation that
+    an exception ends, Ctrl-C included: it comes between two passes, or after LLVM's part.
+
+    Args:
+        graph: a complete graph.
+        options: None reads the environment for what `CompileOptions` takes from it.
+        progress: called as ``progress(done, total, step)`` after each step.
+        make_object: LLVM text to object code, ``compile_to_object`` unless there is a cache in front of it.
 
     Raises:
         CompileError: the graph, or LLVM, cannot be taken further; the message names the op.
@@ -120,16 +187,22 @@ def compile_graph(graph: Graph, options: CompileOptions | None = None) -> Compil
     options = options or CompileOptions()
     target = _target(options)
     module = graph.module.clone()
-    lower(module, "tile", options, target)
+    passes = sum(len(_passes_of(stage, options, target)) for stage in IR_STAGES)
+    steps = Steps(graph.name, passes + 2, progress)
+    lower(module, "tile", options, target, steps)
     (entry,) = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
     layout = entry_layout(module, entry)
     buffers = tuple(_buffers(entry, layout))
     name = entry.sym_name.data
-    lower(module, "llvm", options, target)
-    text = emit_llvm(module, function_attributes=target.function_attributes)
+    contractions = contractions_of(module)
+    lower(module, "llvm", options, target, steps)
+    text = emit_llvm(module, function_attributes=target.function_attributes, target=target.name)
+    steps.done("emit-llvm", lambda: text, "ll")
+    code = (make_object or compile_to_object)(text, target, options.opt_level)
+    steps.done("emit-object", lambda: "")
     return CompiledGraph(
         name=name,
-        object_code=compile_to_object(text, target, options.opt_level),
+        object_code=code,
         buffers=buffers,
         segments=tuple(
             Segment(f"{name}.{number}.call", layout.defines(number)) for number in range(len(layout.segments))
@@ -138,6 +211,8 @@ def compile_graph(graph: Graph, options: CompileOptions | None = None) -> Compil
         launches=tuple(tuple(CheckSite(site.kernel, site.message) for site in sites) for sites in layout.sites),
         options=options,
         triple=target.triple,
+        contractions=contractions,
+        steps=tuple(map(_step_name, layout.launches)),
     )
 
 
@@ -146,7 +221,7 @@ def _buffers(entry: func.FuncOp, layout: EntryLayout) -> Iterator[BufferSpec]:
     assert entry.arg_attrs is not None
     for attributes in entry.arg_attrs.data:
         yield _argument(attributes.data)
-    for index, op in enumerate(layout.buffers):
+    for index, (op, (first, last)) in enumerate(zip(layout.buffers, lifetimes(layout), strict=True)):
         assert isinstance(op.result.type, RefType)
         yield BufferSpec(
             BufferRole.INTERMEDIATE,
@@ -154,7 +229,14 @@ def _buffers(entry: func.FuncOp, layout: EntryLayout) -> Iterator[BufferSpec]:
             f"buffer_{index}",
             _dtype_of(op.result.type.element_type),
             tuple(parse_dim(text.data) for text in op.shape),
+            first=first,
+            last=last,
         )
+
+
+def _step_name(op: Operation) -> str:
+    """The kernel of a launch; a check of the graph itself is just that."""
+    return op.kernel.string_value() if isinstance(op, LaunchOp) else "check"
 
 
 def _dtype_of(element: Attribute) -> DType:

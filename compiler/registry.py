@@ -226,6 +226,12 @@ def find_op(name: str, subject: str) -> OpDef:
     return op
 
 
+def first_op(fits: Callable[[OpDef], bool]) -> OpDef | None:
+    """The first registered op that fits, such as the one with a part in contraction; None if there is none."""
+    _import_providers()
+    return next(filter(fits, _ops.values()), None)
+
+
 def _find(table: Mapping[str, Definition], name: str) -> Definition | None:
     if name not in table:
         _import_providers()

@@ -9,6 +9,7 @@ from .device import DeviceRef
 from .dims import Dim, DimLike
 from .dtypes import DType
 from .errors import GraphError, GraphTypeError
+from .operators import TensorOperators
 from .types import TensorType, shape_text
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 
-class TensorValue:
+class TensorValue(TensorOperators):
     """A tensor that a graph computes when it runs. Ops make them; they have a type now and elements later.
 
     Attributes:
@@ -27,9 +28,6 @@ class TensorValue:
     """
 
     __slots__ = ("graph", "ssa", "type")
-
-    # numpy must leave `array + value` to the value
-    __array_ufunc__ = None
 
     def __init__(self, graph: Graph, ssa: SSAValue, tensor_type: TensorType) -> None:
         self.graph = graph
@@ -71,7 +69,7 @@ class TensorValue:
         return f"TensorValue(dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"
 
 
-class Weight:
+class Weight(TensorOperators):
     """A tensor that is given when the graph is loaded, by its name: ``session.load(graph, weights_registry={...})``.
 
     Args:

@@ -1,11 +1,232 @@
 """The operations that graphs are built from: ``from halfulp import ops``.
 
-Importing this package registers the library's kernels, so that a graph can name them.
+Importing this package registers the library's ops and kernels, so that a graph can name them, and gives `TensorValue`
+its operators. Some ops have names of Python's own functions (`abs`, `max`, `round`); write ``ops.abs``, and do not
+import them one by one.
 """
 
 from __future__ import annotations
 
-from . import logprobs
-from .custom import custom
+from halfulp.compiler.operators import install_operators
 
-__all__ = ["custom", "logprobs"]
+from . import logprobs
+from .activation import gelu, relu, sigmoid, silu
+from .arithmetic import add, div, fma, mul, negate, sub
+from .attention import attention
+from .bands import band_part, outer
+from .broadcasting import broadcast_to
+from .casting import cast
+from .comparison import (
+    equal,
+    greater,
+    greater_equal,
+    is_inf,
+    is_nan,
+    less,
+    less_equal,
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+    maximum,
+    minimum,
+    not_equal,
+    where,
+)
+from .constant import constant
+from .custom import custom
+from .elementary import (
+    abs,
+    acos,
+    atanh,
+    ceil,
+    cos,
+    erf,
+    exp,
+    floor,
+    log,
+    log1p,
+    pow,
+    round,
+    rsqrt,
+    sin,
+    sqrt,
+    tanh,
+    trunc,
+)
+from .indexing import (
+    gather,
+    gather_nd,
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd,
+    scatter_nd_add,
+    scatter_nd_max,
+    scatter_nd_min,
+    scatter_nd_mul,
+)
+from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, floor_div, mod, shift_left, shift_right
+from .joining import concat, pad, repeat_interleave, stack, tile
+from .matmul import matmul
+from .normalization import layer_norm, logsoftmax, rms_norm, softmax
+from .ordering import argmax, argmin, argsort, bottom_k, cumsum, top_k
+from .promotion import TensorValueLike
+from .reduction import max, mean, min, prod, stdev, sum, var
+from .reshaping import flatten, rebind, reshape, squeeze, unsqueeze
+from .selection import chunk, getitem, permute, slice_tensor, split, transpose
+from .sizes import range, shape_to_tensor
+
+install_operators(
+    {
+        "add": add,
+        "sub": sub,
+        "mul": mul,
+        "div": div,
+        "floor_div": floor_div,
+        "mod": mod,
+        "pow": pow,
+        "negate": negate,
+        "abs": abs,
+        "bitwise_and": bitwise_and,
+        "bitwise_or": bitwise_or,
+        "bitwise_xor": bitwise_xor,
+        "bitwise_not": bitwise_not,
+        "shift_left": shift_left,
+        "shift_right": shift_right,
+        "less": less,
+        "less_equal": less_equal,
+        "greater": greater,
+        "greater_equal": greater_equal,
+        "equal": equal,
+        "not_equal": not_equal,
+        "cast": cast,
+        "broadcast_to": broadcast_to,
+        "getitem": getitem,
+        "reshape": reshape,
+        "rebind": rebind,
+        "permute": permute,
+        "transpose": transpose,
+        "flatten": flatten,
+        "sum": sum,
+        "mean": mean,
+        "var": var,
+        "stdev": stdev,
+        "max": max,
+        "min": min,
+        "matmul": matmul,
+        "argmax": argmax,
+        "argmin": argmin,
+    }
+)
+
+__all__ = [
+    "TensorValueLike",
+    "abs",
+    "acos",
+    "add",
+    "argmax",
+    "argmin",
+    "argsort",
+    "atanh",
+    "attention",
+    "band_part",
+    "bitwise_and",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_xor",
+    "bottom_k",
+    "broadcast_to",
+    "cast",
+    "ceil",
+    "chunk",
+    "concat",
+    "constant",
+    "cos",
+    "cumsum",
+    "custom",
+    "div",
+    "equal",
+    "erf",
+    "exp",
+    "flatten",
+    "floor",
+    "floor_div",
+    "fma",
+    "gather",
+    "gather_nd",
+    "gelu",
+    "greater",
+    "greater_equal",
+    "is_inf",
+    "is_nan",
+    "layer_norm",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logprobs",
+    "logsoftmax",
+    "matmul",
+    "max",
+    "maximum",
+    "mean",
+    "min",
+    "minimum",
+    "mod",
+    "mul",
+    "negate",
+    "not_equal",
+    "outer",
+    "pad",
+    "permute",
+    "pow",
+    "prod",
+    "range",
+    "rebind",
+    "relu",
+    "repeat_interleave",
+    "reshape",
+    "rms_norm",
+    "round",
+    "rsqrt",
+    "scatter",
+    "scatter_add",
+    "scatter_max",
+    "scatter_min",
+    "scatter_mul",
+    "scatter_nd",
+    "scatter_nd_add",
+    "scatter_nd_max",
+    "scatter_nd_min",
+    "scatter_nd_mul",
+    "shape_to_tensor",
+    "shift_left",
+    "shift_right",
+    "sigmoid",
+    "silu",
+    "sin",
+    "slice_tensor",
+    "softmax",
+    "split",
+    "sqrt",
+    "squeeze",
+    "stack",
+    "stdev",
+    "sub",
+    "sum",
+    "tanh",
+    "tile",
+    "top_k",
+    "transpose",
+    "trunc",
+    "unsqueeze",
+    "var",
+    "where",
+]

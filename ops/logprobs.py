@@ -10,8 +10,9 @@ Four kernels: ``validate`` checks every offset and token before anything is size
 row and the token of each output row; ``chunks`` reads the logits, 16384 at a time, and leaves the sum of exponentials
 of each chunk and the top tokens of every four; ``merge`` joins the chunks of a row in ascending order.
 
-The value is ``(x - M) - log(S)``, M the maximum of the row, S the sum of ``exp(x - M)``. A row that holds NaN or
-+inf, or nothing but -inf, is NaN, as IEEE arithmetic has it.
+The value is ``(x - M) - log(S)``, M the maximum of the row, S the sum of ``exp(x - M)``, within 2 ulp of the largest
+magnitude of the row (plus log(vocab)) and 1e-6. A row that holds NaN or +inf, or nothing but -inf, is NaN, as IEEE
+arithmetic has it; its top tokens are those of its numbers.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 NAME = "compute_log_probabilities_ragged"
 OFFSETS = ("logit_row_offsets", "token_row_offsets", "lp_output_offsets", "host_lp_output_offsets")
 MAX_LEVELS = 10
+"""1023 top tokens; the cost of keeping them sorted grows with their number."""
 
 CHUNK = 16384
-"""Logits per program: enough to hide the cost of a program, few enough to stay in a core's second cache."""
+"""Logits that are read twice in a row, first for the best and then for the sum: they stay in a core's second cache."""
+CHUNKS_PER_PART = 4
+"""Chunks per program. Few logits of a later chunk beat the best of those before, which saves sorting them in."""
 MAX_VOCAB = 2**31 - 1 - CHUNK
 """Token ids compare as signed 32-bit integers, those of the padding of the last chunk included."""
-CHUNKS_PER_PART = 4
 TOKENS_PER_BLOCK = 64
 NO_POSITION = 2**32 - 1
 NEGATIVE_INFINITY = -math.inf
@@ -214,17 +217,17 @@ def _sequence_of(k: KernelBuilder, output_offsets: Value, row: Value, batch: Val
 def summarise_chunks(k: KernelBuilder, kept: int) -> None:
     """Program (r, p): the sum of exponentials of each chunk of part p of output row r, and the part's best tokens.
 
-    What is subtracted under the exponentials is the best logit of the part so far, so none of them exceeds 1. A NaN is
-    never the best, but makes the sum NaN.
+    What is subtracted under the exponentials is the best logit of the part so far, so none of them exceeds 1; it is
+    left in ``shifts``. A NaN is never the best, but makes the sum NaN.
     """
     logits, logits_rows, shifts, sums, best_values, best_tokens = k.arguments
     row, part = k.program_ids
     logits_row = _unsigned(k, logits_rows, row)
 
-    def summarise(chunk: Value, *slots: Value) -> tuple[Value, Value]:
+    def summarise(chunk: Value, values: Value, tokens: Value) -> tuple[Value, Value]:
         window = k.window(logits, [logits_row, chunk], [1, CHUNK], squeezed=[0])
         block = k.load(window, other=NEGATIVE_INFINITY)
-        values, tokens = k.top_merge(*slots, block, k.iota([CHUNK], i32) + k.cast(chunk * CHUNK, i32))
+        values, tokens = k.top_merge(values, tokens, block, k.iota([CHUNK], i32) + k.cast(chunk * CHUNK, i32))
         largest = k.extract(values, 0)
         total = k.reduce("add", k.exp(block - _or_zero(k, largest), upper_bounded=True))
         k.write(largest, shifts, row, chunk)
@@ -256,9 +259,9 @@ def merge_chunks(k: KernelBuilder, top: int, kept: int) -> None:
     (row,) = k.program_ids
     empty = _empty_slots(k, kept, k.dim(logits, 1))
 
-    def merge(part: Value, *slots: Value) -> tuple[Value, Value]:
-        window = [k.window(ref, [row, part, 0], [1, 1, kept], squeezed=[0, 1]) for ref in (best_values, best_tokens)]
-        return k.top_merge(*slots, *[k.load(ref) for ref in window])
+    def merge(part: Value, values: Value, tokens: Value) -> tuple[Value, Value]:
+        windows = [k.window(ref, [row, part, 0], [1, 1, kept], squeezed=[0, 1]) for ref in (best_values, best_tokens)]
+        return k.top_merge(values, tokens, *map(k.load, windows))
 
     values, tokens = k.for_loop(0, k.dim(best_values, 1), empty, merge)
     maximum = k.extract(values, 0)  # of all that are numbers; a NaN shows in the sum

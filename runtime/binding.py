@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import math
 import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from halfulp.compiler.artifact import BufferRole, BufferSpec, CompiledGraph
+from halfulp.compiler.artifact import MAX_EXTENT, BufferRole, BufferSpec, CompiledGraph
 from halfulp.compiler.dims import Dim, StaticDim, SymbolicDim
 
 from .arrays import shape_text
 from .errors import ExecutionError
 from .memory import MAX_BYTES, align_up, extent_bytes
+from .placing import PlacingPlan
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -33,7 +34,7 @@ class Placement:
     shape: Shape
     dtype: np.dtype[Any]
     nbytes: int
-    offset: int
+    offset: int = 0
 
 
 @dataclass(slots=True)
@@ -78,9 +79,13 @@ class ShapePlan:
         self._dims = tuple(tuple(_simplified(dim) for dim in spec.shape) for spec in compiled.buffers)
         slots = {spec.index: slot for slot, spec in enumerate(compiled.buffers) if spec.role is BufferRole.INPUT}
         self._inputs = tuple(slots[index] for index in range(len(slots)))
-        self._extents = struct.Struct(f"{sum(len(spec.shape) for spec in compiled.buffers)}q")
+        self._extents = struct.Struct(f"{sum(len(spec.shape) or 1 for spec in compiled.buffers)}q")
         self._defines = tuple(segment.defines for segment in compiled.segments)
         self._stages = self._assign_stages()
+        self._arenas = tuple(
+            PlacingPlan([(self._specs[slot].first, self._specs[slot].last) for slot in self._intermediates(stage)])
+            for stage in range(len(self._stages))
+        )
 
     def start(self, input_shapes: tuple[Shape, ...]) -> Layout:
         """The layout before the first segment.
@@ -107,6 +112,10 @@ class ShapePlan:
                 raise self._error(f"symbolic dimension '{name}' is computed as {value}; sizes must not be negative")
             self._bind(bindings, name, value, "as computed from the inputs' values")
         return self._layout(layout.stage + 1, bindings, list(layout.shapes))
+
+    def _intermediates(self, stage: int) -> list[int]:
+        """The slots that lie in the arena of a stage."""
+        return [slot for slot in self._stages[stage] if self._specs[slot].role is BufferRole.INTERMEDIATE]
 
     def _assign_stages(self) -> tuple[tuple[int, ...], ...]:
         """The slots that get their shape at each stage; the stage after the last segment may have none."""
@@ -148,29 +157,38 @@ class ShapePlan:
         bindings.origins.setdefault(name, origin)
 
     def _layout(self, stage: int, bindings: Bindings, shapes: list[Shape | None]) -> Layout:
-        outputs: list[Placement] = []
-        intermediates: list[Placement] = []
-        arena_bytes = 0
+        placements: list[Placement] = []
         for slot in self._stages[stage]:
             spec = self._specs[slot]
-            shape = self._evaluate(slot, bindings)
-            shapes[slot] = shape
-            nbytes = math.prod(shape) * spec.dtype.size_in_bytes
-            placement = Placement(spec, slot, shape, spec.dtype.to_numpy(), nbytes, arena_bytes)
-            if spec.role is BufferRole.OUTPUT:
-                outputs.append(placement)
-            elif spec.role is BufferRole.INTERMEDIATE:
-                intermediates.append(placement)
-                arena_bytes += align_up(nbytes)
-        if arena_bytes > MAX_BYTES:
-            raise self._error(f"the intermediate results need {arena_bytes} bytes in all, more than 2**63")
+            shapes[slot] = shape = self._evaluate(slot, bindings)
+            nbytes = self.nbytes(spec, shape)
+            placements.append(Placement(spec, slot, shape, spec.dtype.to_numpy(), nbytes))
+        outputs = tuple(p for p in placements if p.spec.role is BufferRole.OUTPUT)
+        intermediates = [p for p in placements if p.spec.role is BufferRole.INTERMEDIATE]
+        sizes = [align_up(p.nbytes) for p in intermediates]
+        placing = self._arenas[stage].place(sizes)
+        if placing.nbytes > MAX_BYTES:
+            raise self._error(f"the intermediate results need {placing.nbytes} bytes in all, more than 2**63")
+        placed = tuple(replace(p, offset=at) for p, at in zip(intermediates, placing.offsets, strict=True))
         extents = [
             size
             for spec, shape in zip(self._specs, shapes, strict=True)
-            for size in (shape if shape is not None else (0,) * len(spec.shape))
+            # compiled code takes a scalar for one element along one axis
+            for size in ((shape or (1,)) if shape is not None else (0,) * len(spec.shape) or (1,))
         ]
+        if max(extents, default=0) > MAX_EXTENT:
+            raise self._error(f"a size of {max(extents)} is more than 2**62, the most that compiled code takes")
         packed = self._extents.pack(*extents)
-        return Layout(stage, tuple(outputs), tuple(intermediates), arena_bytes, packed, tuple(shapes), bindings)
+        return Layout(stage, outputs, placed, placing.nbytes, packed, tuple(shapes), bindings)
+
+    @staticmethod
+    def nbytes(spec: BufferSpec, shape: Shape) -> int:
+        """The bytes of a buffer of this shape."""
+        return math.prod(shape) * spec.dtype.size_in_bytes
+
+    def alive_at_once(self, layout: Layout) -> int:
+        """The least bytes that the arena of a layout could have."""
+        return self._arenas[layout.stage].alive_at_once([align_up(p.nbytes) for p in layout.intermediates])
 
     def _evaluate(self, slot: int, bindings: Bindings) -> Shape:
         """The shape of a buffer; its size in bytes fits an i64."""

@@ -6,13 +6,14 @@ LLJIT (not MCJIT) because a missing symbol raises there; MCJIT ends the process 
 from __future__ import annotations
 
 import itertools
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from ctypes import CDLL, CFUNCTYPE, c_void_p
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from halfulp.compiler.codegen.elf import is_elf, undefined_symbols
+from halfulp.compiler.codegen.llvm_lock import llvm_lock
+from halfulp.compiler.codegen.thread_pool import PARALLEL_FOR
 from halfulp.compiler.errors import HalfulpError, quoted_list
 
 if TYPE_CHECKING:
@@ -27,12 +28,11 @@ class LoadError(HalfulpError, RuntimeError):
 
 
 _numbers = itertools.count()
-_lock = threading.Lock()
 
 
 @cache
 def _jit() -> LLJIT:
-    """The process's one LLJIT. It is never closed (llvmlite leaves everything alone once the interpreter ends)."""
+    """The process's one LLJIT, never closed. A library that is dropped leaves some 8 KiB of its books behind."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -51,9 +51,19 @@ def _load_error(object_code: bytes, imports: Mapping[str, int], complaint: str) 
         missing = [name for name in wanted if not hasattr(process, name)]
         if missing:
             return LoadError(
-                f"object code calls {quoted_list(missing)}, which the process does not have; pass its address in imports"
+                f"object code calls {quoted_list(missing)}, which the process does not have;"
+                " pass its address in imports"
             )
     return LoadError(f"object code of {len(object_code)} bytes cannot be loaded: {complaint}")
+
+
+def _pool_symbols(object_code: bytes, symbols: Sequence[str]) -> dict[str, int]:
+    """The pool's function for objects that call it; the pool's own object has it."""
+    if PARALLEL_FOR.encode() not in object_code or PARALLEL_FOR in symbols:
+        return {}
+    from .threads import thread_pool
+
+    return thread_pool().symbols
 
 
 class NativeLibrary:
@@ -62,21 +72,22 @@ class NativeLibrary:
     def __init__(self, object_code: bytes, symbols: Sequence[str], imports: Mapping[str, int] | None = None) -> None:
         """Loads the object and finds ``symbols`` in it.
 
-        ``imports`` gives addresses of functions that it may call besides those of the C library. LoadError if the
-        object or a symbol is not usable.
+        ``imports`` gives addresses of functions that it may call besides those of the C library and the thread
+        pool. LoadError if the object or a symbol is not usable.
         """
         import llvmlite.binding as llvm
 
+        imports = {**_pool_symbols(object_code, symbols), **(imports or {})}
         builder = llvm.JITLibraryBuilder().add_object_img(object_code).add_current_process()
         for name in symbols:
             builder.export_symbol(name)
-        for name, address in (imports or {}).items():
+        for name, address in imports.items():
             builder.import_symbol(name, address)
         try:
-            with _lock:
+            with llvm_lock():
                 self._tracker: Any = builder.link(_jit(), f"halfulp-{next(_numbers)}")
         except RuntimeError as error:
-            raise _load_error(object_code, imports or {}, str(error).strip()) from None
+            raise _load_error(object_code, imports, str(error).strip()) from None
         self._addresses = {name: self._tracker[name] for name in symbols}
 
     def address(self, name: str) -> int:

@@ -7,11 +7,14 @@ only on shapes is cached (`halfulp.runtime.binding`), and pointers travel as pac
 from __future__ import annotations
 
 import ctypes
+import operator
+import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from pathlib import Path
+from typing import Any, SupportsIndex
 
 import numpy as np
 
@@ -19,6 +22,7 @@ from halfulp.compiler.artifact import (
     STATUS_CHECK,
     STATUS_LAUNCH,
     STATUS_PROGRAM,
+    STATUS_THREADS,
     STATUS_VALUES,
     STATUS_WORDS,
     BufferRole,
@@ -27,16 +31,21 @@ from halfulp.compiler.artifact import (
 )
 from halfulp.compiler.dims import Dim, StaticDim
 from halfulp.compiler.dtypes import DType
+from halfulp.compiler.numerics import Contraction
 from halfulp.compiler.options import CompileOptions
 
 from .arguments import Parameter, check_count, positional
 from .arrays import shape_text
 from .binding import Layout, Placement, ShapePlan, describe
 from .buffer import Buffer, wrap
+from .cpu_count import default_threads
 from .device import CPU
 from .errors import ExecutionError
 from .loader import ENTRY_PROTOTYPE, NativeLibrary
-from .memory import Array, address_of, aligned_array, allocate
+from .memory import Array, address_of, aligned_array
+from .memory_report import MemoryReport, memory_report
+from .pool import MEMORY, SMALLEST_LENT, Block
+from .precompiled import write_precompiled
 
 CACHED_LAYOUTS = 128
 """Layouts kept per model; the least recently used goes. Each takes about a kilobyte."""
@@ -86,9 +95,9 @@ class Model:
         self._kept: list[Array] = []  # the memory of constants and weights
         self._place_constants(weights)
 
-        plan = ShapePlan(compiled)
-        self._start = lru_cache(CACHED_LAYOUTS)(plan.start)
-        self._advance = lru_cache(CACHED_LAYOUTS)(plan.advance)
+        self._plan = ShapePlan(compiled)
+        self._start = lru_cache(CACHED_LAYOUTS)(self._plan.start)
+        self._advance = lru_cache(CACHED_LAYOUTS)(self._plan.advance)
 
         # each segment's function, and how many dims it computes; a packed array goes in as a bytes object
         self._segments = tuple(
@@ -96,6 +105,7 @@ class Model:
         )
         self._words_type = ctypes.c_int64 * (STATUS_WORDS + len(compiled.computed_dims))
         self._idle_words: list[ctypes.Array[ctypes.c_int64]] = []
+        self._threads = compiled.options.threads or default_threads()
 
     @property
     def name(self) -> str:
@@ -107,6 +117,14 @@ class Model:
         """The options that the graph was compiled with, defaults and environment filled in."""
         return self._compiled.options
 
+    def numerics_report(self) -> list[Contraction]:
+        """Every product and sum of the graph that became one fma, in the order of the graph.
+
+        Empty under ``strategy="llvm"``, where LLVM decides later on. ``print(*model.numerics_report(), sep="\\n")``
+        shows one line for each: where it is, what was fused, and the flags.
+        """
+        return list(self._compiled.contractions)
+
     @property
     def input_metadata(self) -> list[TensorMetadata]:
         """Name, type and shape of each input, in order."""
@@ -116,6 +134,33 @@ class Model:
     def output_metadata(self) -> list[TensorMetadata]:
         """Name, type and shape of each output, in order."""
         return list(self._metadata[BufferRole.OUTPUT])
+
+    def memory_report(self, *shapes: Iterable[SupportsIndex], **dims: int) -> MemoryReport:
+        """What an execution needs memory for, and when. ``print(model.memory_report((8, 128)))`` shows a table.
+
+        Args:
+            shapes: the shape of each input, in order. They may be left out if all inputs have static shapes.
+            dims: the dims that the graph computes from data, by name; what depends on others is left out.
+
+        Raises:
+            GraphTypeError: the number of shapes is wrong.
+            ExecutionError: a rank or size is wrong, or symbolic dimensions disagree.
+        """
+        given = [tuple(map(operator.index, shape)) for shape in shapes]
+        if not given and all(None not in m.shape for m in self._metadata[BufferRole.INPUT]):
+            given = [tuple(map(int, m.dims)) for m in self._metadata[BufferRole.INPUT]]
+        check_count(self.name, self._input_names, len(given))
+        return memory_report(self._compiled, self._plan, given, dims)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the compiled code to a file for `InferenceSession.load_compiled`.
+
+        Weights are not part of it. A file that exists is replaced, all at once.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        write_precompiled(self._compiled, Path(path))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> list[Buffer]:
         """`execute`, with inputs by position or by name."""
@@ -152,6 +197,7 @@ class Model:
             words = self._idle_words.pop()
         except IndexError:
             words = self._words_type()
+            words[STATUS_THREADS] = self._threads
         outputs = self._run(layout, pointers, words)
         # After an exception the words are dropped: they may hold the failure. Else they are as before.
         self._idle_words.append(words)
@@ -161,25 +207,30 @@ class Model:
         pointers[0] = ctypes.addressof(words)
         pointers[1] = pointers[0] + STATUS_WORDS * 8
         outputs: list[Buffer | None] = [None] * self._output_count
-        arenas = []  # keeps the intermediates alive until the last segment is done
+        arenas: list[Block] = []
         read = STATUS_WORDS
-        for entry, defined in self._segments:
-            if layout.intermediates:
-                arenas.append(self._place_intermediates(layout, pointers))
-            for placement in layout.outputs:
-                outputs[placement.spec.index] = self._place_output(placement, pointers)
-            entry(self._pack_pointers(*pointers), layout.extents)
-            if words[STATUS_LAUNCH]:
-                raise self._failure(words)
-            if defined:
-                layout = self._advance(layout, tuple(words[read : read + defined]))
-                read += defined
+        try:
+            for entry, defined in self._segments:
+                if layout.intermediates:
+                    arenas.append(self._place_intermediates(layout, pointers))
+                for placement in layout.outputs:
+                    outputs[placement.spec.index] = self._place_output(placement, pointers)
+                entry(self._pack_pointers(*pointers), layout.extents)
+                if words[STATUS_LAUNCH]:
+                    raise self._failure(words)
+                if defined:
+                    layout = self._advance(layout, tuple(words[read : read + defined]))
+                    read += defined
+        finally:
+            for arena in arenas:
+                MEMORY.give(arena)
         return outputs  # type: ignore[return-value]  # ShapePlan made sure that each output has its stage
 
     def _place_output(self, placement: Placement, pointers: list[int]) -> Buffer:
-        spec = placement.spec
+        spec, nbytes = placement.spec, placement.nbytes
+        make = aligned_array if nbytes < SMALLEST_LENT else MEMORY.array
         try:
-            array, address = aligned_array(placement.shape, placement.dtype, placement.nbytes)
+            array, address = make(placement.shape, placement.dtype, nbytes)
         except MemoryError:
             raise MemoryError(
                 f"model '{self.name}': {describe(spec)} of shape {shape_text(placement.shape)} needs "
@@ -188,17 +239,17 @@ class Model:
         pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = address
         return wrap(array, spec.dtype, _HOST, address)
 
-    def _place_intermediates(self, layout: Layout, pointers: list[int]) -> Array:
+    def _place_intermediates(self, layout: Layout, pointers: list[int]) -> Block:
         try:
-            storage, _, start = allocate(layout.arena_bytes)
+            arena = MEMORY.take(layout.arena_bytes)
         except MemoryError:
             raise MemoryError(
                 f"model '{self.name}': the intermediate results need {layout.arena_bytes} bytes, "
                 "and the system refuses them"
             ) from None
         for placement in layout.intermediates:
-            pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = start + placement.offset
-        return storage
+            pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = arena.address + placement.offset
+        return arena
 
     def _place_constants(self, weights: Mapping[str, Array]) -> None:
         for slot, spec in enumerate(self._compiled.buffers):

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from halfulp.compiler.artifact import BufferRole
 from halfulp.compiler.device import DeviceRef
 from halfulp.compiler.errors import GraphError, GraphTypeError
 from halfulp.compiler.options import CompileOptions
 
 from .device import CPU, Device
-from .loader import NativeLibrary
+from .loading import load_code, load_graph
 from .model import Model
+from .precompiled import read_precompiled
 from .weights import bind_weights
 
 if TYPE_CHECKING:
     from halfulp.compiler.graph import Graph
+    from halfulp.compiler.steps import Progress
 
 
 class InferenceSession:
@@ -52,14 +57,19 @@ class InferenceSession:
         graph: Graph,
         options: CompileOptions | None = None,
         weights_registry: Mapping[str, Any] | None = None,
+        progress: Progress | None = None,
     ) -> Model:
         """Compile a graph and make it ready to run. One graph may be loaded any number of times.
+
+        What has been compiled before, in this process or another one, is not compiled again (`halfulp.runtime.cache`).
 
         Args:
             graph: a complete graph.
             options: rounding, target and effort; None reads the environment for what `CompileOptions` takes from it.
             weights_registry: by name, an array for each `Weight` of the graph. The model reads them in place where
                 it can and keeps them alive; do not change them while it exists.
+            progress: called as ``progress(done, total, step)`` after each step of the compilation. What it raises
+                ends it, as Ctrl-C does between two steps; nothing is left half done.
 
         Raises:
             GraphError: the graph has no outputs or needs a device that the session does not have, or a weight is
@@ -69,7 +79,6 @@ class InferenceSession:
         """
         # Here because both bring xDSL with them, which a process that only loads precompiled models can do without.
         from halfulp.compiler.graph import Graph
-        from halfulp.compiler.pipeline import compile_graph
 
         if not isinstance(graph, Graph):
             raise GraphTypeError(f"load() takes a Graph, not {type(graph).__name__}")
@@ -77,9 +86,30 @@ class InferenceSession:
             raise GraphTypeError(f"load(options=...) takes a CompileOptions, not {options!r}")
         self._check_devices(graph)
         weights = bind_weights(graph.name, graph.weights.values(), weights_registry or {})
-        compiled = compile_graph(graph, CompileOptions() if options is None else options)
-        code = NativeLibrary(compiled.object_code, [segment.symbol for segment in compiled.segments])
-        return Model(compiled, code, weights)
+        loaded = load_graph(graph, CompileOptions() if options is None else options, progress)
+        return Model(loaded.compiled, loaded.code, weights)
+
+    def load_compiled(
+        self, path: str | os.PathLike[str], weights_registry: Mapping[str, Any] | None = None
+    ) -> Model:
+        """Load what `Model.save` wrote. Nothing is compiled.
+
+        The file is code that this process will run: load only files whose origin you trust.
+
+        Args:
+            path: the file.
+            weights_registry: as for `load`.
+
+        Raises:
+            LoadError: the file is no such file, is damaged, or was made for another CPU or by another version.
+            GraphError: a weight is missing, unexpected or of the wrong shape.
+            GraphTypeError: a weight of the wrong element type.
+            OSError: the file cannot be read.
+        """
+        loaded = load_code(read_precompiled(Path(path)))
+        compiled = loaded.compiled
+        weights = bind_weights(compiled.name, compiled.role(BufferRole.WEIGHT), weights_registry or {})
+        return Model(compiled, loaded.code, weights)
 
     def _check_devices(self, graph: Graph) -> None:
         available = {device.ref for device in self._devices}

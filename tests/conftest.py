@@ -17,5 +17,6 @@ hypothesis.settings.register_profile("explore", max_examples=1000, deadline=None
 def pytest_configure(config: pytest.Config) -> None:
     """Make the tests independent of the developer's own settings."""
     hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
-    for variable in (FP_CONTRACT_VARIABLE, FASTMATH_VARIABLE):
+    for variable in (FP_CONTRACT_VARIABLE, FASTMATH_VARIABLE, "HALFULP_NUM_THREADS", "HALFULP_DUMP"):
         os.environ.pop(variable, None)
+    os.environ["HALFULP_CACHE"] = "0"  # tests of the cache turn it on, in a folder of their own

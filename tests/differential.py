@@ -14,18 +14,22 @@ from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from halfulp.compiler.artifact import STATUS_WORDS
+from halfulp.compiler.artifact import STATUS_CHECK, STATUS_LAUNCH, STATUS_THREADS, STATUS_VALUES, STATUS_WORDS
 from halfulp.compiler.codegen.cpu import compile_to_object, host_target
 from halfulp.compiler.codegen.llvm import emit_llvm
 from halfulp.compiler.interpreter import interpret
 from halfulp.compiler.options import CompileOptions
-from halfulp.compiler.passes.tile_to_loops.layout import entry_layout
+from halfulp.compiler.passes.tile_to_loops.layout import EntryLayout, entry_layout
 from halfulp.compiler.pipeline import lower
 from halfulp.compiler.universe import HALFULP_UNIVERSE
 from halfulp.runtime.loader import NativeLibrary
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTHS = (512, 256, 128)
+
+MARGIN = 4096
+"""Bytes around every buffer of a compiled run that must keep what they hold."""
+CANARY = 0xA5
 
 
 def parse_module(text: str) -> ModuleOp:
@@ -47,52 +51,76 @@ def entry_of(module: ModuleOp) -> FuncOp:
 
 @dataclass
 class Run:
-    """What a run leaves behind: every buffer, and the failed check as (launch, program, check) or None."""
+    """What a run leaves behind: every buffer, and the failed check as (kernel, message) or None."""
 
     arrays: list[Array]
-    failure: tuple[int, int, int] | None
+    failure: tuple[str, str] | None
+
+
+class GuardedArray:
+    """A copy of an array between margins that show whether something was written beside it."""
+
+    def __init__(self, array: Array) -> None:
+        self.memory = np.full(array.nbytes + 2 * MARGIN, CANARY, np.uint8)
+        inside = self.memory[MARGIN : MARGIN + array.nbytes]
+        self.array: Array = inside.view(array.dtype).reshape(array.shape) if array.size else array.copy()
+        self.array[...] = array
+        self.address = inside.ctypes.data
+
+    def checked(self) -> Array:
+        """The array; an error if a margin has changed."""
+        margins = np.concatenate([self.memory[:MARGIN], self.memory[len(self.memory) - MARGIN :]])
+        assert (margins == CANARY).all(), "the compiled kernel wrote outside of a buffer"
+        return self.array
+
+
+def _failure(status: Array, layout: EntryLayout) -> tuple[str, str] | None:
+    if not status[STATUS_LAUNCH]:
+        return None
+    site = layout.sites[int(status[STATUS_LAUNCH]) - 1][int(status[STATUS_CHECK])]
+    first, *rest = site.message.split("{}")
+    values = status[STATUS_VALUES : STATUS_VALUES + len(rest)]
+    return site.kernel, first + "".join(f"{value}{text}" for value, text in zip(values, rest, strict=True))
 
 
 def run_compiled(module: ModuleOp, arrays: Sequence[Array], vector_bits: int, options: CompileOptions) -> Run:
     """Compiles a copy of ``module``, which has one segment and no buffers of its own, and runs it on copies."""
     module = module.clone()
     layout = entry_layout(module, entry_of(module))
-    assert len(layout.segments) == 1 and not layout.buffers
+    assert len(layout.segments) == 1
+    assert not layout.buffers
     symbol = f"{entry_of(module).sym_name.data}.0.call"
     target = host_target(vector_bits)
     lower(module, "llvm", options, target)
     text = emit_llvm(module, function_attributes=target.function_attributes)
     library = NativeLibrary(compile_to_object(text, target, options.opt_level), [symbol])
-    copies = [array.copy() for array in arrays]
-    status = np.zeros(STATUS_WORDS, np.int64)
-    memory = [status, np.zeros(1, np.int64), *copies]
-    pointers = (ctypes.c_void_p * len(memory))(*[array.ctypes.data for array in memory])
-    extents = [n for array in copies for n in array.shape]
+    copies = [GuardedArray(array) for array in arrays]
+    status, computed = np.zeros(STATUS_WORDS, np.int64), np.zeros(1, np.int64)
+    addresses = [status.ctypes.data, computed.ctypes.data, *[copy.address for copy in copies]]
+    pointers = (ctypes.c_void_p * len(addresses))(*addresses)
+    extents = [n for array in arrays for n in array.shape]
     dims = (ctypes.c_int64 * max(len(extents), 1))(*extents)
     library.entry(symbol)(ctypes.addressof(pointers), ctypes.addressof(dims))
-    failure = (int(status[0]) - 1, int(status[1]), int(status[2])) if status[0] else None
-    return Run(copies, failure)
+    return Run([copy.checked() for copy in copies], _failure(status, layout))
 
 
-def run_interpreted(module: ModuleOp, arrays: Sequence[Array]) -> list[Array]:
+def run_interpreted(module: ModuleOp, arrays: Sequence[Array]) -> Run:
     """Interprets ``module`` on copies."""
     copies = [array.copy() for array in arrays]
-    interpret(module, entry_of(module).sym_name.data, copies)
-    return copies
+    failed = interpret(module, entry_of(module).sym_name.data, copies).failed
+    return Run(copies, None if failed is None else (failed.kernel, failed.message))
 
 
 def assert_same_bits(actual: Array, expected: Array, where: str) -> None:
     """Equal bits, all NaNs counting as equal."""
-    assert actual.dtype == expected.dtype and actual.shape == expected.shape, where
+    assert actual.dtype == expected.dtype, where
+    assert actual.shape == expected.shape, where
     same = actual.view(np.uint8) == expected.view(np.uint8) if actual.size else np.ones(0, bool)
     if same.all():
         return
     both_nan = (actual != actual) & (expected != expected)
-    width = actual.dtype.itemsize
-    words = (
-        actual.view(f"u{width}") == expected.view(f"u{width}") if width <= 8 else actual == expected
-    )
-    different = ~(words | both_nan)
+    word = f"u{actual.dtype.itemsize}"
+    different = ~((actual.view(word) == expected.view(word)) | both_nan)
     if different.any():
         at = tuple(int(i) for i in np.argwhere(different)[0])
         raise AssertionError(
@@ -102,14 +130,18 @@ def assert_same_bits(actual: Array, expected: Array, where: str) -> None:
 
 
 def check_both_ways(
-    module: ModuleOp | str, arrays: Sequence[Array], options: CompileOptions | None = None
-) -> list[Array]:
-    """Interpreted and compiled results of all buffers are the same bits; gives the interpreted ones."""
+    module: ModuleOp | str,
+    arrays: Sequence[Array],
+    options: CompileOptions | None = None,
+    widths: Sequence[int] = WIDTHS,
+) -> Run:
+    """Interpreted and compiled results of all buffers are the same bits, the failed check too; the interpreted ones."""
     if isinstance(module, str):
         module = parse_module(module)
     expected = run_interpreted(module, arrays)
-    for bits in WIDTHS:
+    for bits in widths:
         run = run_compiled(module, arrays, bits, options or CompileOptions())
-        for number, (actual, wanted) in enumerate(zip(run.arrays, expected, strict=True)):
+        assert run.failure == expected.failure, f"{run.failure} at {bits} bits, {expected.failure} interpreted"
+        for number, (actual, wanted) in enumerate(zip(run.arrays, expected.arrays, strict=True)):
             assert_same_bits(actual, wanted, f"buffer {number} at {bits} bits")
     return expected

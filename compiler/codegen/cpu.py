@@ -18,6 +18,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from ..errors import CompileError, NotFoundError
+from .llvm_lock import llvm_lock
 
 if TYPE_CHECKING:
     from llvmlite.binding.module import ModuleRef
@@ -46,6 +47,11 @@ class CpuTarget:
         return {"arm64": "aarch64", "amd64": "x86_64"}.get(name, name)
 
     @property
+    def name(self) -> str:
+        """The target's name in the table of what selects: ``x86_64/512``."""
+        return f"{self.arch}/{self.vector_bits}"
+
+    @property
     def function_attributes(self) -> dict[str, str]:
         """String attributes every function compiled for this target gets."""
         return {"prefer-vector-width": str(self.vector_bits)}
@@ -53,11 +59,12 @@ class CpuTarget:
 
 @cache
 def _initialized() -> None:
-    """LLVM's native target and assembly printer, once per process."""
+    """LLVM's targets and assembly printers, once per process; others than the native one cost a millisecond."""
     import llvmlite.binding as llvm
 
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
+    llvm_lock()
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
 
 
 def require_features(cpu: str, features: Mapping[str, bool]) -> None:

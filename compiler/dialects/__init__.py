@@ -17,6 +17,7 @@ DIALECTS = {
     "graph": "Graph",
     "tile": "Tile",
     "vector_ext": "VectorExt",
+    "scf_ext": "SCFExt",
     "llvm_ext": "LLVMExt",
 }
 

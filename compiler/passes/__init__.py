@@ -16,7 +16,15 @@ if TYPE_CHECKING:
 
 PASSES: tuple[str, ...] = (
     "verify-graph",
+    "widen-small-floats",
+    "contract-fma",
+    "set-fastmath-flags",
+    "fuse-ops",
     "convert-graph-to-tile",
+    "mark-parallel-axes",
+    "clear-fastmath-flags",
+    "drop-unsafe-flags",
+    "expand-small-floats",
     "expand-math",
     "convert-tile-to-loops",
     "convert-loops-to-llvm",

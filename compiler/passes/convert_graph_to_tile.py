@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects import graph
+from ..dialects.graph.types import tensor_type
+from ..numerics import CONTRACTIONS
 from ..registry import find_op
 from .fuse_ops import reduces_rows, space_of
+from .graph_to_tile.access import identity, resolve, view_of
 from .graph_to_tile.calls import lower_alias, lower_custom, lower_opaque
 from .graph_to_tile.column_kernel import emit_column_reduction
 from .graph_to_tile.copies import emit_copy
@@ -45,9 +50,16 @@ class ConvertGraphToTilePass(ModulePass):
     name = "convert-graph-to-tile"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for part in list(op.body.block.ops):
+        mode = op.attributes.get("halfulp.fp_contract", StringAttr("on"))
+        assert isinstance(mode, StringAttr)
+        parts = list(op.body.block.ops)
+        symbols = (part.get_attr_or_prop("sym_name") for part in parts)
+        names = {symbol.data for symbol in symbols if isinstance(symbol, StringAttr)}
+        for part in parts:
             if isinstance(part, graph.GraphOp):
-                entry = lower_graph(part)
+                entry = lower_graph(part, mode.data, names)
+                if CONTRACTIONS in part.attributes:
+                    entry.function.attributes[CONTRACTIONS] = part.attributes[CONTRACTIONS]
                 kernels = list(entry.kernels.body.block.ops)
                 for kernel in kernels:
                     kernel.detach()
@@ -55,9 +67,10 @@ class ConvertGraphToTilePass(ModulePass):
                 op.body.block.erase_op(part)
 
 
-def lower_graph(op: graph.GraphOp) -> Entry:
-    """The entry function of one graph, and the kernels that it launches."""
-    entry = Entry(op)
+def lower_graph(op: graph.GraphOp, fp_contract: str, names: set[str]) -> Entry:
+    """The entry function of one graph, and the kernels that it launches, whose names are added to ``names``."""
+    entry = Entry(op, names)
+    entry.builder.fp_contract = fp_contract
     for unit in units_in_order(op):
         lower_unit(entry, unit)
     for source, output in entry.copied_outputs():
@@ -90,11 +103,23 @@ def lower_unit(entry: Entry, unit: Unit) -> None:
 
 def _lower_group(entry: Entry, members: list[graph.ApplyOp]) -> None:
     inside = set(members)
-    outputs: list[SSAValue] = [
-        value for part in members for value in part.outputs if any(use.operation not in inside for use in value.uses)
-    ]
+    outputs = list(dict.fromkeys(value for part in members for value in _read_outside(part, inside)))
     if outputs:
         GroupKernel(entry, Group(members, outputs, space_of(members))).launch()
+
+
+def _read_outside(part: graph.ApplyOp, inside: set[graph.ApplyOp]) -> Iterator[SSAValue]:
+    """The values that ops outside of the group read because of ``part``: through a view they read what is behind it."""
+    for value in part.outputs:
+        if all(use.operation in inside for use in value.uses):
+            continue
+        is_view = view_of(value) is not None
+        if not is_view or needs_buffer(part):
+            yield value
+        if is_view:
+            source, _ = resolve(value, identity(tensor_type(value).rank), ())
+            if source.owner in inside:
+                yield source
 
 
 def needs_buffer(view: graph.ApplyOp) -> bool:

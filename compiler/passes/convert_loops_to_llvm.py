@@ -16,7 +16,7 @@ After::
       ...
     llvm.func @scale.call(%buffers : !llvm.ptr, %dims : !llvm.ptr) { ... }
 
-One recursive walk over a table {op class: function}, in ``loops_to_llvm/``. Fastmath flags are carried over as they are.
+One recursive walk over a table {op class: function}, in ``loops_to_llvm/``. Fastmath flags are carried over.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from ..errors import CompileError, quoted_list
-from .loops_to_llvm import arith, casts, control, math, memory, vectors
+from .loops_to_llvm import arith, casts, control, math, memory, parallel, vectors
 from .loops_to_llvm.functions import lower_function
 from .loops_to_llvm.lowering import LoweringFunction, LoweringOptions
 
@@ -43,6 +43,7 @@ TABLE: Mapping[type[Operation], LoweringFunction] = {
     **control.LOWERINGS,
     **math.LOWERINGS,
     **memory.LOWERINGS,
+    **parallel.LOWERINGS,
     **vectors.LOWERINGS,
 }
 
@@ -53,14 +54,19 @@ def convert_loops_to_llvm(module: ModuleOp, options: LoweringOptions) -> None:
     Raises CompileError for an op, type or attribute outside the loops subset.
     """
     new_block = Block()
+    calls_pool = False
     for op in module.body.block.ops:
         if isinstance(op, func.FuncOp):
-            new_block.add_ops(lower_function(op, TABLE, options))
+            functions = lower_function(op, TABLE, options)
+            calls_pool |= parallel.calls_pool(functions)
+            new_block.add_ops(functions)
         elif isinstance(op, llvm.FuncOp | llvm.GlobalOp):
             module.body.block.detach_op(op)
             new_block.add_op(op)
         else:
             raise CompileError(f"convert-loops-to-llvm: a module holds functions and globals only, not {op.name}")
+    if calls_pool:
+        new_block.add_op(parallel.pool_declaration())
     old_body = module.body
     module.detach_region(old_body)
     module.add_region(Region(new_block))

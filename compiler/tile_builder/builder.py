@@ -62,11 +62,16 @@ _UNARY_MATH: dict[str, type[math.FloatingPointLikeUnaryMathOperation]] = {
 
 
 class TileBuilder:
-    """Emits ops at the end of a block. ``fastmath`` flags go on every float op built while they are set."""
+    """Emits ops at the end of a block. ``fastmath`` flags go on every float op built while they are set.
+
+    ``fp_contract`` is the mode that the graph is compiled with: where the definition of an op states an fma (the k
+    chain of a dot, say), it is a product and a sum under ``"off"``; see `multiply_add` and `dot`.
+    """
 
     def __init__(self, block: Block) -> None:
         self._builders = [Builder(InsertPoint.at_end(block))]
         self.fastmath = NO_FLAGS
+        self.fp_contract = "on"
 
     @classmethod
     def before(cls, op: Operation) -> TileBuilder:
@@ -227,6 +232,12 @@ class TileBuilder:
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         return self._emit(math.FmaOp(a.ssa, b.ssa, c.ssa, self.fastmath))
 
+    def multiply_add(self, a: Value, b: Value, c: Value) -> Value:
+        """``a * b + c`` as an op's own definition states it: rounded once, except under ``fp_contract="off"``."""
+        if self.fp_contract == "off":
+            return self.binary("add", self.binary("mul", a, b), c)
+        return self.fma(a, b, c)
+
     def int_div(self, kind: str, lhs: Value | int, rhs: Value | int) -> Value:
         a, b = self._pair(lhs, rhs)
         return self._emit(tile.IntDivOp(kind, a.ssa, b.ssa))
@@ -244,7 +255,8 @@ class TileBuilder:
 
     def select(self, condition: Value, true_value: Value | int | float, false_value: Value | int | float) -> Value:
         a, b = self._pair(true_value, false_value)
-        return self._emit(tile.SelectOp(condition.ssa, a.ssa, b.ssa))
+        flags = self.fastmath if a.is_float else NO_FLAGS
+        return self._emit(tile.SelectOp(condition.ssa, a.ssa, b.ssa, flags))
 
     def cast(
         self,
@@ -256,8 +268,15 @@ class TileBuilder:
     ) -> Value:
         if operand.element_type == element:
             return operand
+        flags = self.fastmath if operand.is_float and isinstance(element, AnyFloat) else NO_FLAGS
         return self._emit(
-            tile.CastOp(operand.ssa, element, unsigned_source=unsigned_source, unsigned_result=unsigned_result)
+            tile.CastOp(
+                operand.ssa,
+                element,
+                unsigned_source=unsigned_source,
+                unsigned_result=unsigned_result,
+                fastmath=flags,
+            )
         )
 
     def unary(self, kind: str, operand: Value) -> Value:
@@ -285,7 +304,9 @@ class TileBuilder:
             tile.ReduceOp(kind, operand.ssa, axis, lanes, flags, None if count is None else count.ssa)
         )
 
-    def dot(self, a: Value, b: Value, acc: Value, *, fused: bool = True) -> Value:
+    def dot(self, a: Value, b: Value, acc: Value, *, fused: bool | None = None) -> Value:
+        """``acc + a @ b``, a chain of fma along k; ``fused`` None leaves that to ``fp_contract``."""
+        fused = self.fp_contract != "off" if fused is None else fused
         return self._emit(tile.DotOp(a.ssa, b.ssa, acc.ssa, fused=fused, fastmath=self.fastmath))
 
     def top_merge(self, top_values: Value, top_indices: Value, values: Value, indices: Value) -> tuple[Value, Value]:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from xdsl.builder import Builder
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 from xdsl.rewriter import InsertPoint
@@ -113,10 +113,11 @@ class KernelBuilder(ControlBuilder):
 class EntryBuilder(ControlBuilder):
     """Builds the entry function of a graph and the kernels that it launches."""
 
-    def __init__(self, module: ModuleOp, entry: FuncOp) -> None:
+    def __init__(self, module: ModuleOp, entry: FuncOp, names: set[str] | None = None) -> None:
+        """``names`` are the symbols that a kernel must not take; it takes in those of the kernels built here."""
         super().__init__(entry.body.block)
         self.module = module
-        self._names: set[str] = set()
+        self._names = set() if names is None else names
 
     def buffer(self, shape: Sequence[str], element: Attribute) -> Value:
         """Memory between kernels; ``shape`` holds symbolic dims or numbers as text."""
@@ -137,18 +138,30 @@ class EntryBuilder(ControlBuilder):
         axes: Sequence[str] | None = None,
     ) -> None:
         """Builds a kernel with ``body`` and launches it over ``grid``; axes are parallel unless said otherwise."""
+        kernel = tile.KernelOp(self._unique(name), [value.type for value in arguments], axes or [tile.PARALLEL] * len(grid))
+        builder = KernelBuilder(kernel)
+        builder.fastmath, builder.fp_contract = self.fastmath, self.fp_contract
+        body(builder)
+        builder.insert(tile.ReturnOp())
+        self._launch(kernel, arguments, grid)
+
+    def launch_kernel(self, kernel: tile.KernelOp, arguments: Values, grid: Values) -> None:
+        """Launches a kernel that is built already; it gets a name that no other has."""
+        kernel.sym_name = StringAttr(self._unique(kernel.sym_name.data))
+        self._launch(kernel, arguments, grid)
+
+    def _unique(self, name: str) -> str:
         unique, count = name, 1
         while unique in self._names:
             count += 1
             unique = f"{name}_{count}"
         self._names.add(unique)
-        kernel = tile.KernelOp(unique, [value.type for value in arguments], axes or [tile.PARALLEL] * len(grid))
-        builder = KernelBuilder(kernel)
-        builder.fastmath = self.fastmath
-        body(builder)
-        builder.insert(tile.ReturnOp())
+        return unique
+
+    def _launch(self, kernel: tile.KernelOp, arguments: Values, grid: Values) -> None:
         self.module.body.block.add_op(kernel)
-        self.insert(tile.LaunchOp(unique, [size.ssa for size in grid], [value.ssa for value in arguments]))
+        name = kernel.sym_name.data
+        self.insert(tile.LaunchOp(name, [size.ssa for size in grid], [value.ssa for value in arguments]))
 
     def finish(self) -> None:
         """Ends the entry function."""

@@ -25,6 +25,8 @@ from ..model import Model
 from .context import LogProbabilities
 from .ragged_batch import FUNCTION, Integers, RaggedBatch
 
+__all__ = ["LogProbabilities", "compute_log_probabilities_ragged", "log_probabilities_ragged_graph"]
+
 _LOGPROBS_HEAP_LEVELS = 3
 _MAX_TOP_LOGPROBS = 2**_LOGPROBS_HEAP_LEVELS - 1
 """The largest ``logprobs`` a request may ask for; routes reject more before it reaches the model."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -39,5 +40,12 @@ def kernel(
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint32]]:
     """The graph itself: log-probabilities and tokens, [rows, 2**levels] each."""
     offsets = (logit_row_offsets, token_row_offsets, lp_output_offsets, lp_output_offsets)
-    values, slots = loaded_model(levels).execute(logits, tokens, sampled_tokens, *offsets)
+    return execute(levels, (logits, tokens, sampled_tokens, *offsets))
+
+
+def execute(
+    levels: int, operands: Sequence[npt.NDArray[Any]]
+) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint32]]:
+    """The graph on its seven operands."""
+    values, slots = loaded_model(levels).execute(*operands)
     return values.to_numpy(), slots.to_numpy()

@@ -95,8 +95,8 @@ def formula_logits(rows: int, columns: int, seed: int, scale: float, offset: flo
             word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)
         word ^= word >> np.uint64(31)
     sums = (word >> np.uint64(40)).reshape(rows, columns, 4).astype(np.int64).sum(axis=2)
-    normal = (sums / 2.0**24 - 2.0) * (math.sqrt(3.0) * scale) + offset
-    return normal.astype(np.float32)
+    normal: Floats = ((sums / 2.0**24 - 2.0) * (math.sqrt(3.0) * scale) + offset).astype(np.float32)
+    return normal
 
 
 # -- the reference
@@ -108,7 +108,7 @@ def log_softmax(row: Floats) -> Doubles:
     largest = x.max(initial=-math.inf)  # NaN where there is one
     if not math.isfinite(largest):
         return np.full(x.shape, math.nan)
-    result = x - (largest + math.log(np.exp(x - largest).sum()))
+    result: Doubles = x - (largest + math.log(np.exp(x - largest).sum()))
     result[result < -LARGEST_FLOAT32] = -math.inf
     return result
 

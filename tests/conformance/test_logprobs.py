@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from logprobs_adapter import api, kernel
+from logprobs_adapter import api, execute, kernel
 from logprobs_reference import (
     Case,
     assert_close,
@@ -64,7 +64,7 @@ def test_host_function_matches_float64(case: Case) -> None:
 
 @pytest.mark.parametrize("case", COMPUTED, ids=lambda case: case.name)
 def test_kernel_matches_float64(case: Case) -> None:
-    values, tokens = kernel(*kernel_arguments(case.arguments)[:6], levels=case.levels)
+    values, tokens = execute(case.levels, kernel_arguments(case.arguments))
     places = [place for sequence in scored_places(case.arguments) for place in sequence]
     assert values.shape == tokens.shape == (len(places), 2**case.levels)
     for index, (row, token) in enumerate(places):
@@ -99,7 +99,7 @@ def test_kernel_refuses_a_row_that_is_not_there() -> None:
     case = case_named(NO_ROW_TO_READ)
     message = "sequence 1 asks for 1 rows of log-probabilities, but it has 0 rows of logits"
     with pytest.raises(ValueError, match=message):
-        kernel(*kernel_arguments(case.arguments)[:6], levels=case.levels)
+        execute(case.levels, kernel_arguments(case.arguments))
 
 
 def test_errors_do_not_depend_on_assert_statements() -> None:

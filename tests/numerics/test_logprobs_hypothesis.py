@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from logprobs_adapter import api, kernel
+from logprobs_adapter import api, execute
 from logprobs_reference import Case, assert_kernel_row, assert_result, kernel_arguments, scored_places
 
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 3.4e38, -3.4e38, 1e-45)
@@ -52,7 +52,7 @@ def batches(draw: st.DrawFn, vocabularies: st.SearchStrategy[int]) -> dict[str, 
 def check(arguments: dict[str, Any]) -> None:
     case = Case("random", "normal", arguments, None, 0.0)
     places = scored_places(arguments)
-    values, tokens = kernel(*kernel_arguments(arguments)[:6], levels=case.levels)
+    values, tokens = execute(case.levels, kernel_arguments(arguments))
     assert values.shape == tokens.shape == (sum(map(len, places)), 2**case.levels)
     for index, (row, token) in enumerate(place for sequence in places for place in sequence):
         assert_kernel_row(case.scored_logits[row], token, values[index], tokens[index], f"row {index}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import operator
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
@@ -278,7 +279,8 @@ def test_integer_to_float_rounds_once(bits: int | None, lanes: int, target: str,
 
 def saturated(value: float, width: int, *, signed: bool) -> int:
     """Truncation, saturation, NaN to 0, in Python's integers."""
-    low, high = (-(2 ** (width - 1)), 2 ** (width - 1) - 1) if signed else (0, 2**width - 1)
+    low = -(1 << (width - 1)) if signed else 0
+    high = (1 << (width - 1 if signed else width)) - 1
     if value != value:
         return 0
     if value in (np.inf, -np.inf):
@@ -409,10 +411,18 @@ def test_f16_fma_case_that_f32_rounds_twice() -> None:
 @pytest.mark.parametrize("op", ["addf", "subf", "mulf", "divf"])
 def test_16_bit_arithmetic_rounds_once(t: str, op: str) -> None:
     generator = np.random.default_rng(6)
-    a, b = (generator.integers(0, 65536, 20000, dtype=np.uint16).view(DTYPES[t]) for _ in range(2))
-    x, y = a.astype(np.float32), b.astype(np.float32)
-    operation = {"addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide}[op]
-    expected = operation(x, y).astype(DTYPES[t])  # f32 has over twice the bits plus 2: innocuous
+    a, b = (generator.integers(0, 65536, 4000, dtype=np.uint16).view(DTYPES[t]) for _ in range(2))
+    # Operands of like size as well: random ones mostly add to the larger and divide to zero or infinity.
+    a = np.concatenate([a, a])
+    b = np.concatenate([b, (a[:4000].view(np.uint16) ^ generator.integers(0, 1024, 4000, np.uint16)).view(b.dtype)])
+    exact = {"addf": operator.add, "subf": operator.sub, "mulf": operator.mul, "divf": operator.truediv}[op]
+    numpy_op = {"addf": np.add, "subf": np.subtract, "mulf": np.multiply, "divf": np.divide}[op]
+    wide = numpy_op(a.astype(np.float64), b.astype(np.float64))
+    expected = wide.astype(DTYPES[t])  # right where an operand or the result is special
+    for i in np.flatnonzero(np.isfinite(a.astype(np.float64)) & np.isfinite(b.astype(np.float64)) & np.isfinite(wide)):
+        value = exact(Fraction(float(a[i])), Fraction(float(b[i])))
+        pattern = round_to_16_bits(value, t, negative_zero=bool(np.signbit(wide[i])))
+        expected[i] = np.uint16(pattern).view(DTYPES[t])
     for bits, lanes in forms():
         body = f"%r = arith.{op} %a0, %a1 : <{t}>"
         same(run_elementwise(body, [(t, a), (t, b)], t, lanes=lanes, bits=bits), expected)

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from halfulp.compiler.codegen import cpu
+from halfulp.compiler.codegen.elf import undefined_symbols
 from halfulp.compiler.codegen.llvm import emit_llvm
 from halfulp.compiler.dialects import get_all_dialects
 from halfulp.compiler.errors import CompileError
@@ -591,7 +592,8 @@ def test_what_is_outside_the_subset_is_named(body: str, message: str) -> None:
         ),
         (
             "func.func @f() attributes {speed} { func.return }",
-            "convert-loops-to-llvm: function @f has the attribute speed = unit, which has no meaning in LLVM; remove it",
+            "convert-loops-to-llvm: function @f has the attribute speed = unit, which has no meaning in LLVM;"
+            " remove it",
         ),
         (
             "func.func @f(%x : index {halfulp.may_alias}) { func.return }",
@@ -626,6 +628,25 @@ def test_aarch64_saves_and_sets_its_own_state_register() -> None:
         "call void @f()",
         "call void @llvm.aarch64.set.fpcr(i64 %v)",
     ]
+
+
+def test_code_for_aarch64_uses_its_instructions_and_no_library() -> None:
+    source = """
+    func.func @f(%x : memref<?xf32>, %h : memref<?xbf16>) attributes {halfulp.entry} {
+      %c0 = arith.constant 0 : index
+      %v = vector.load %x[%c0] : memref<?xf32>, vector<4xf32>
+      %w = math.fma %v, %v, %v : vector<4xf32>
+      %m = arith.maximumf %v, %w : vector<4xf32>
+      %r = vector_ext.cast %m truncf : vector<4xf32> to vector<4xbf16>
+      vector.store %r, %h[%c0] : memref<?xbf16>, vector<4xbf16>
+      func.return
+    }"""
+    target = cpu.CpuTarget("aarch64-unknown-linux-gnu", "generic", "", 128)
+    text = emit_llvm(lowered(source, arch="aarch64"), target=target.name)
+    assembly = cpu.emit_assembly(text, target)
+    for instruction in ("fmla\tv", "fmax\tv", "mrs\tx", "msr\tFPCR"):
+        assert instruction in assembly
+    assert undefined_symbols(cpu.compile_to_object(text, target)) == []
 
 
 # Target and loader
@@ -682,6 +703,13 @@ def test_llvm_complaints_show_the_line() -> None:
     with pytest.raises(CompileError) as caught:
         cpu.compile_to_object("define void @g() {\n  %x = frob i32 1\n  ret void\n}\n", target)
     assert caught.value.message == "LLVM rejects line 2 of its text, '%x = frob i32 1': expected instruction opcode"
+    with pytest.raises(CompileError) as caught:
+        cpu.compile_to_object(
+            "define i32 @g(i1 %c) {\n  br i1 %c, label %a, label %b\na:\n  %x = add i32 1, 2\n  br label %b\n"
+            "b:\n  ret i32 %x\n}\n",
+            target,
+        )
+    assert caught.value.message.startswith("LLVM rejects the module: Instruction does not dominate all uses!")
     with pytest.raises(CompileError) as caught:
         cpu.compile_to_object("", target, opt_level=4)
     assert caught.value.message == "opt_level must be 0, 1, 2 or 3, not 4"

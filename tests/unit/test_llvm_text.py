@@ -92,6 +92,11 @@ LOOPS_OPS = {
 }
 
 
+# These become compares and selects of our own making, whose operands may be NaN or infinite where the result is not.
+EXTREMA = ("arith.maximumf", "arith.minimumf", "arith.maxnumf", "arith.minnumf")
+POISON_FLAGS = ("nnan", "ninf")
+
+
 def flags_of(line: str) -> list[str]:
     """The fastmath flags of an instruction; "fast" is all of them."""
     words = line.split()
@@ -110,8 +115,9 @@ def test_flags_of_loops_ops_reach_the_text(name: str, flags: tuple[str, ...]) ->
             found = instructions(text, word)
             float_lines = [line for line in found if "select" not in word or "float" in line]
             assert float_lines, text
+            dropped = POISON_FLAGS if name in EXTREMA else ()
             for line in float_lines:
-                assert flags_of(line) == list(flags), line
+                assert flags_of(line) == [flag for flag in flags if flag not in dropped], line
 
 
 def test_flags_left_among_the_attributes_by_upstream_constructors_reach_the_text() -> None:

@@ -214,9 +214,10 @@ def test_limits_concern_sequences_with_rows_only() -> None:
 
 def test_an_empty_batch_gives_an_empty_list() -> None:
     empty = np.zeros(0, np.uint32)
-    changes = {"tokens": empty, "sampled_tokens": empty, "logits": None, "batch_top_n": [], "batch_echo": []}
     logits = np.zeros((0, 6), np.float32)
-    assert api(**arguments(**changes, input_row_offsets=np.zeros(1, int), next_token_logits=logits)) == []
+    operands = {"tokens": empty, "sampled_tokens": empty, "logits": None, "next_token_logits": logits}
+    batch = {"input_row_offsets": np.zeros(1, int), "batch_top_n": [], "batch_echo": []}
+    assert api(**arguments(**operands, **batch)) == []
 
 
 def test_the_largest_top_n_follows_from_the_levels() -> None:

@@ -9,7 +9,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import llvm_ext
 from ...errors import CompileError
+from ..selects import Table
 from .constants import constant_text
+from .selection import CHECKED, selection_key
 
 if TYPE_CHECKING:
     from .module import ModuleText
@@ -146,11 +148,14 @@ class FunctionText:
     def _write_instructions(self, block: Block) -> None:
         from .instructions import WRITERS
 
+        selects = self.module.selects
         for op in block.ops:
             writer = WRITERS.get(type(op))
             if writer is not None:
                 if op.attributes:
                     self._check_attributes(op)
+                if selects is not None and type(op) in CHECKED:
+                    self._check_selects(op, selects)
                 writer(self, op)
             elif type(op) not in _INLINE:
                 raise self.error(op, "has no LLVM text; lower it to the llvm dialect first")
@@ -159,6 +164,24 @@ class FunctionText:
         for name in op.attributes:
             if name != "halfulp.loop" or not isinstance(op, llvm.BrOp | llvm.CondBrOp):
                 raise self.error(op, f"has the attribute {name}, which has no LLVM text")
+
+    def _check_selects(self, op: Operation, selects: Table) -> None:
+        # Looked up by identity: the types of equal ops are mostly the same objects, and this stands on the hot path.
+        operands, results = op._operands, op.results
+        form = (
+            type(op) if type(op) is not llvm.CallIntrinsicOp else id(op.properties["intrin"]),
+            id(operands[0].type) if operands else 0,
+            id(operands[-1].type) if operands else 0,
+            id(results[0].type) if results else 0,
+        )
+        if form in self.module.selecting:
+            return
+        key = selection_key(op)
+        if key is not None and key[1] not in selects.get(key[0], ()):
+            what = f"{key[0]} on {key[1]}" if key[1] else key[0]
+            raise self.error(op, f"needs {what}, which {self.module.target} has no instructions for; lower it first")
+        if not isinstance(op, llvm_ext.AtomicRMWOp):  # its kind is not part of the form
+            self.module.selecting.add(form)
 
     def result_type(self, op: Operation) -> str:
         """The type of the only result."""

@@ -14,6 +14,7 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Operation
 
 from ...errors import CompileError
+from ..selects import selects_on
 from .attributes import argument_text, function_text
 from .constants import constant_text, quoted_bytes
 from .function import FunctionText
@@ -27,7 +28,10 @@ _MODULE_ATTRIBUTES = {"llvm.target_triple": "target triple", "llvm.data_layout":
 class ModuleText:
     """The state of writing one module: lines so far, declared intrinsics, metadata nodes."""
 
-    def __init__(self, function_attributes: Mapping[str, str]) -> None:
+    def __init__(self, function_attributes: Mapping[str, str], target: str | None = None) -> None:
+        self.target = target
+        self.selects = None if target is None else selects_on(target)
+        self.selecting: set[tuple[object, ...]] = set()  # forms of ops found in the table, for speed
         self.lines: list[str] = []
         self.types = TypeTexts()
         self._function_attributes = function_attributes
@@ -155,16 +159,18 @@ class ModuleText:
         return "\n".join([*self.lines, *tail, ""]).lstrip("\n")
 
 
-def emit_llvm(module: ModuleOp, *, function_attributes: Mapping[str, str] | None = None) -> str:
+def emit_llvm(
+    module: ModuleOp, *, function_attributes: Mapping[str, str] | None = None, target: str | None = None
+) -> str:
     """The LLVM text of a module in the ``llvm`` and ``llvm_ext`` dialects.
 
     ``function_attributes`` are string attributes for every function defined, such as
     ``{"prefer-vector-width": "512"}``. The module attributes ``llvm.target_triple`` and ``llvm.data_layout`` become
-    the lines of that name.
+    the lines of that name. ``target`` (as in ``codegen.selects``) refuses what that target cannot compile.
 
-    Raises CompileError, naming it, for an op, type or attribute that has no LLVM text.
+    Raises CompileError, naming it, for an op, type or attribute that has no LLVM text or does not select on the target.
     """
-    writer = ModuleText(function_attributes or {})
+    writer = ModuleText(function_attributes or {}, target)
     for name, value in module.attributes.items():
         if name not in _MODULE_ATTRIBUTES or not isinstance(value, StringAttr):
             raise CompileError(f"LLVM text: the module has the attribute {name}, which has no LLVM text")

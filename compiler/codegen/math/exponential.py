@@ -74,8 +74,8 @@ _EXP2_F64 = _Exponential(
     upper=1025.0,
 )
 
-# |r| <= 0.3467; e^r - 1 = r + r^2 P(r), minimax in the relative error: 2^-26.0 and 2^-61.1.
-_EXPM1_F32 = hexadecimal("0x1.fffffep-2 0x1.555484p-3 0x1.555770p-5 0x1.12420ap-7 0x1.6b3740p-10")
+# |r| <= 0.3467; e^r - 1 = r + r^2 P(r), minimax in the relative error: 2^-28.2 and 2^-61.1.
+_EXPM1_F32 = hexadecimal("0x1.000000p-1 0x1.555514p-3 0x1.55551ap-5 0x1.115fdap-7 0x1.6d02c2p-10 0x1.408d12p-13")
 _EXPM1_F64 = hexadecimal(
     "0x1.0000000000000p-1 0x1.5555555555559p-3 0x1.5555555555558p-5 0x1.111111110f713p-7"
     " 0x1.6c16c16c16e7dp-10 0x1.a01a01af94b04p-13 0x1.a01a019b5ae11p-16 0x1.71ddf94f527bfp-19"

@@ -82,4 +82,4 @@ def _tanh(e: Emitter[V], x: V, constants: _Tanh) -> V:
     s = power_of_two(e, format, shifted)
     denominator = e.fma(e.mul(s, r), horner(e, r, constants.exponential), e.add(s, one))
     large = e.sub(one, e.div(e.constant(2.0, x), denominator))
-    return e.select(e.compare("olt", magnitude, one), small, e.copysign(large, x))
+    return e.copysign(e.select(e.compare("olt", magnitude, one), small, large), x)  # small(-0.0) is +0.0

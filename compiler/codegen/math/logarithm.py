@@ -12,6 +12,7 @@ from __future__ import annotations
 from .emitter import Emitter, V
 from .formats import F32, F64, INFINITY, NAN, decompose_f64, unbiased_exponent_f64
 from .polynomial import hexadecimal, horner
+from .sums_of_two import fast_two_sum, product, two_sum
 
 _TWO_THIRDS_F32 = 0x3F2AAAAB  # the bits of 2/3
 _EXPONENT_MASK_F32 = -(1 << F32.fraction_bits)  # sign and exponent
@@ -109,12 +110,15 @@ def _log2_sum(e: Emitter[V], k: V, m: V, log2_e: tuple[float, ...], polynomial: 
     """k + log2 m. k + f log2(e) is a sum of two: near x = 1/2 and 2 it cancels, and one rounding would be too much."""
     f = e.sub(m, e.constant(1.0, m))
     high, low = (e.constant(part, m) for part in log2_e)
-    product = e.mul(f, high)
-    head = e.add(k, product)
-    tail = e.add(e.sub(product, e.sub(head, k)), e.fma(f, high, e.neg(product)))
-    tail = e.fma(f, low, tail)
-    tail = e.fma(e.mul(f, f), horner(e, f, polynomial), tail)
-    return e.add(head, tail)
+    linear, linear_low = product(e, f, high)
+    head, tail = fast_two_sum(e, k, linear)
+    tail = e.fma(f, low, e.add(tail, linear_low))
+    # The square term is rounded once, and what the square lost is made up for.
+    square, square_low = product(e, f, f)
+    first = e.constant(polynomial[0], m)
+    tail = e.fma(square_low, first, tail)
+    tail = e.fma(e.mul(f, square), horner(e, f, polynomial[1:]), tail)
+    return e.add(head, e.fma(square, first, tail))
 
 
 def log1p_f32(e: Emitter[V], x: V) -> V:
@@ -144,10 +148,7 @@ def log1p_f64(e: Emitter[V], x: V) -> V:
     reciprocal = e.bitcast(e.isub(e.constant(_FOUR_F64, bits), exponent), "f64")
     scaled_x = e.bitcast(e.isub(e.bitcast(x, "i64"), exponent), "f64")
     scaled_one = e.fma(e.constant(0.25, x), reciprocal, e.constant(-1.0, x))
-    f = e.add(scaled_x, scaled_one)
-    # The rounding error of that sum, whichever term is the larger.
-    back = e.sub(f, scaled_x)
-    f_low = e.add(e.sub(scaled_x, e.sub(f, back)), e.sub(scaled_one, back))
+    f, f_low = two_sum(e, scaled_x, scaled_one)
     k = unbiased_exponent_f64(e, e.iadd(above, e.constant(F64.bias << F64.fraction_bits, bits)), x)
     value = _log_sum_f64(e, k, f, f_low, _LOG1P_F64)
     return e.copysign(_logarithm_specials(e, u, value), x)

@@ -7,7 +7,7 @@ both ends of the range by an even power of two, so that 1/x neither overflows no
 from __future__ import annotations
 
 from .emitter import Emitter, V
-from .formats import F32, F64, Format
+from .formats import F32, F64, NAN, Format
 
 
 def rsqrt_f32(e: Emitter[V], x: V) -> V:
@@ -28,4 +28,6 @@ def _rsqrt(e: Emitter[V], x: V, format: Format) -> V:
     quotient = e.div(one, e.mul(x, e.select(below, up, down)))
     back = e.select(below, e.constant(2.0**shift, x), e.constant(2.0**-shift, x))
     value = e.mul(e.sqrt(quotient), back)
-    return e.select(e.compare("oeq", x, e.constant(0.0, x)), quotient, value)
+    zero = e.constant(0.0, x)
+    special = e.select(e.compare("oeq", x, zero), quotient, e.constant(NAN, x))
+    return e.select(e.compare("ogt", x, zero), value, special)

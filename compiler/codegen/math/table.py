@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .emitter import ElementType
-from .error_function import erf_f32
-from .exponential import exp2_f32, exp_f32, expm1_f32
-from .hyperbolic import tanh_f32
-from .logarithm import log1p_f32, log2_f32, log_f32
-from .power import pow_f32
-from .root import rsqrt_f32
+from .error_function import erf_f32, erf_f64
+from .exponential import exp2_f32, exp2_f64, exp_f32, exp_f64, expm1_f32, expm1_f64
+from .hyperbolic import tanh_f32, tanh_f64
+from .logarithm import log1p_f32, log1p_f64, log2_f32, log2_f64, log_f32, log_f64
+from .power import pow_f32, pow_f64
+from .root import rsqrt_f32, rsqrt_f64
 from .trigonometric import cos_f32, sin_f32
+from .trigonometric_f64 import cos_f64, sin_f64
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,19 @@ _POW = (
 
 # Further: NaN gives NaN, and no operation traps.
 EXPANSIONS: dict[str, dict[ElementType, Expansion]] = {
-    "exp": {"f32": Expansion(exp_f32, 1.0, _EXP, 20)},
-    "exp2": {"f32": Expansion(exp2_f32, 1.0, _EXP, 20)},
-    "expm1": {"f32": Expansion(expm1_f32, 1.0, _EXPM1, 20)},
-    "log": {"f32": Expansion(log_f32, 1.0, _LOG, 30)},
-    "log2": {"f32": Expansion(log2_f32, 1.0, _LOG, 30)},
-    "log1p": {"f32": Expansion(log1p_f32, 1.0, _LOG1P, 30)},
-    "sin": {"f32": Expansion(sin_f32, 1.0, _SIN, 30)},
-    "cos": {"f32": Expansion(cos_f32, 1.0, _COS, 30)},
-    "tanh": {"f32": Expansion(tanh_f32, 1.0, _ODD_TO_ONE, 30)},
-    "erf": {"f32": Expansion(erf_f32, 1.0, _ODD_TO_ONE, 30)},
-    "rsqrt": {"f32": Expansion(rsqrt_f32, 1.0, _RSQRT, 30)},
-    "pow": {"f32": Expansion(pow_f32, 1.0, _POW, 30, arity=2)},
+    "exp": {"f32": Expansion(exp_f32, 1.0, _EXP, 20), "f64": Expansion(exp_f64, 1.0, _EXP, 25)},
+    "exp2": {"f32": Expansion(exp2_f32, 1.0, _EXP, 19), "f64": Expansion(exp2_f64, 1.0, _EXP, 24)},
+    "expm1": {"f32": Expansion(expm1_f32, 1.0, _EXPM1, 31), "f64": Expansion(expm1_f64, 1.0, _EXPM1, 36)},
+    "log": {"f32": Expansion(log_f32, 1.0, _LOG, 27), "f64": Expansion(log_f64, 1.0, _LOG, 45)},
+    "log2": {"f32": Expansion(log2_f32, 1.0, _LOG, 40), "f64": Expansion(log2_f64, 1.0, _LOG, 52)},
+    "log1p": {"f32": Expansion(log1p_f32, 1.0, _LOG1P, 26), "f64": Expansion(log1p_f64, 1.0, _LOG1P, 53)},
+    "sin": {"f32": Expansion(sin_f32, 1.0, _SIN, 42), "f64": Expansion(sin_f64, 1.0, _SIN, 167)},
+    "cos": {"f32": Expansion(cos_f32, 1.0, _COS, 43), "f64": Expansion(cos_f64, 1.0, _COS, 165)},
+    "tanh": {"f32": Expansion(tanh_f32, 1.0, _ODD_TO_ONE, 29), "f64": Expansion(tanh_f64, 1.0, _ODD_TO_ONE, 44)},
+    "erf": {"f32": Expansion(erf_f32, 1.0, _ODD_TO_ONE, 29), "f64": Expansion(erf_f64, 1.0, _ODD_TO_ONE, 55)},
+    "rsqrt": {"f32": Expansion(rsqrt_f32, 1.0, _RSQRT, 12), "f64": Expansion(rsqrt_f64, 1.0, _RSQRT, 12)},
+    "pow": {
+        "f32": Expansion(pow_f32, 1.0, _POW, 73, arity=2),
+        "f64": Expansion(pow_f64, 2.0, _POW, 132, arity=2),
+    },
 }

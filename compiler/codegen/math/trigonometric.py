@@ -13,23 +13,7 @@ from __future__ import annotations
 from .emitter import Emitter, V
 from .formats import F64
 from .polynomial import hexadecimal, horner
-
-_TWO_OVER_PI_BITS = 1344
-_TWO_OVER_PI = int(  # the bits after the binary point
-    "A2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBBC561B7246E3A424DD2E00649"
-    "2EEA09D1921CFE1DEB1CB129A73EE88235F52EBB4484E99C7026B45F7E413991D639835339F49C845F8B"
-    "BDF9283B1FF897FFDE05980FEF2F118B5A0A6D1F6D367ECF27CB09B74F463F669E5FEA2D7527BAC7EBE5"
-    "F17B3D0739F78A5292EA6BFB5FB11F8D5D0856033046FC7B6BABF0CFBC209AF4361DA9E391615EE61B08",
-    16,
-)
-
-
-def _piece(first_bit: int, bits: int) -> float:
-    """The ``bits`` bits of 2/pi from ``first_bit`` on (0 is worth 1/2), at their true scale, rounded down."""
-    below = _TWO_OVER_PI_BITS - first_bit - bits
-    integer = (_TWO_OVER_PI >> below) & ((1 << bits) - 1)
-    return float(integer) * 2.0 ** -(first_bit + bits)
-
+from .two_over_pi import two_over_pi
 
 # f32: in double arithmetic, where products of 24 and 29 bits are exact. With |x| up to a window's end, the products are
 # below 2^53, 2^24 and 2^-5; the bits before the window give multiples of 4, and those after it less than 2^-58.
@@ -40,9 +24,7 @@ _WINDOWS_F32 = ((2.0**53, 0), (2.0**80, 28), (2.0**107, 55), (2.0**128, 82))  # 
 _SIN_F32 = hexadecimal(
     "0x1.921fb5443af22p+0 -0x1.4abbce5647de2p-1 0x1.466bba884d028p-4 -0x1.32ca8399b843fp-8 0x1.4bc1da3b528acp-13"
 )
-_COS_F32 = hexadecimal(
-    "0x1p0 -0x1.3bd3cc7b75234p+0 0x1.03c1dd8fc1e1fp-2 -0x1.55c5dca32e49ep-6 0x1.d9d49758dad5fp-11"
-)
+_COS_F32 = hexadecimal("0x1p0 -0x1.3bd3cc7b75234p+0 0x1.03c1dd8fc1e1fp-2 -0x1.55c5dca32e49ep-6 0x1.d9d49758dad5fp-11")
 
 
 def sin_f32(e: Emitter[V], x: V) -> V:
@@ -85,7 +67,7 @@ def _choose_pieces_f32(e: Emitter[V], x: V) -> list[V]:
 
 
 def _pieces_f32(first_bit: int) -> tuple[float, float, float]:
-    return _piece(first_bit, 29), _piece(first_bit + 29, 29), _piece(first_bit + 58, 53)
+    return two_over_pi(first_bit, 29), two_over_pi(first_bit + 29, 29), two_over_pi(first_bit + 58, 53)
 
 
 def _sine_of_quadrant_f32(e: Emitter[V], f: V, quadrant: V) -> V:

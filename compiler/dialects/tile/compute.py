@@ -176,18 +176,20 @@ class CastOp(IRDLOperation):
 
     Float to float and integer to float round to nearest even. Float to integer truncates, saturates, and takes NaN
     to 0. Integer to a wider integer extends, to a narrower one wraps. To i1: not equal to zero. Integers are signed
-    unless ``unsigned_source`` / ``unsigned_result`` is set (i1 always counts as unsigned).
+    unless ``unsigned_source`` / ``unsigned_result`` is set (i1 always counts as unsigned). Between floats the cast
+    may carry fastmath flags.
     """
 
     name = "tile.cast"
     operand = operand_def()
     unsigned_source = opt_prop_def(UnitAttr)
     unsigned_result = opt_prop_def(UnitAttr)
+    fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FLAGS)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = (
-        "(`unsigned_source` $unsigned_source^)? (`unsigned_result` $unsigned_result^)? $operand attr-dict"
-        " `:` type($operand) `->` type($result)"
+        "(`unsigned_source` $unsigned_source^)? (`unsigned_result` $unsigned_result^)? $operand"
+        " (`fastmath` `` $fastmath^)? attr-dict `:` type($operand) `->` type($result)"
     )
 
     def __init__(
@@ -197,12 +199,14 @@ class CastOp(IRDLOperation):
         *,
         unsigned_source: bool = False,
         unsigned_result: bool = False,
+        fastmath: FastMathFlagsAttr = NO_FLAGS,
     ) -> None:
         super().__init__(
             operands=[operand],
             properties={
                 "unsigned_source": _unit(unsigned_source),
                 "unsigned_result": _unit(unsigned_result),
+                "fastmath": fastmath,
             },
             result_types=[with_shape(shape_of(operand.type), element)],
         )
@@ -213,6 +217,7 @@ class CastOp(IRDLOperation):
         for value in (self.operand, self.result):
             if not isinstance(element_type(value.type), AnyFloat | IntegerType | IndexType):
                 raise VerifyException(f"tile.cast: converts numbers, not {value.type}")
+            _verify_flags("tile.cast", self.fastmath, value.type)
 
 
 class _IntegerBinaryOp(IRDLOperation):

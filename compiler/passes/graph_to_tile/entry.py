@@ -44,7 +44,8 @@ def dim_texts(tensor: TensorType) -> tuple[str, ...]:
 class Entry:
     """An entry function being built, and where each value of the graph lives."""
 
-    def __init__(self, op: graph.GraphOp) -> None:
+    def __init__(self, op: graph.GraphOp, names: set[str]) -> None:
+        """``names`` are the symbols of the module that the kernels will stand in."""
         self.op = op
         self.kernels = ModuleOp([])
         self._types: list[Attribute] = []
@@ -57,7 +58,7 @@ class Entry:
             Region(block),
             arg_attrs=ArrayAttr(self._attributes),
         )
-        self.builder = EntryBuilder(self.kernels, self.function)
+        self.builder = EntryBuilder(self.kernels, self.function, names)
         self.refs: dict[SSAValue, Value] = {}
         self.outputs: list[Value] = []
         for owner, argument in zip(owners, block.args, strict=True):

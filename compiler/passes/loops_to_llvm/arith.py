@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import vector_ext
 from ...dialects.vector_ext import element_of
 from .casts import extend_float, truncate_float
-from .lowering import FunctionLowering, LoweringFunction, fastmath, flag_properties
+from .lowering import FunctionLowering, LoweringFunction, fastmath, flag_properties, without_poison
 
 _OVERFLOW = {
     frozenset(): IntegerAttr(0, 32),
@@ -76,7 +76,7 @@ def _integer_intrinsic(name: str) -> LoweringFunction:
 def _constant(b: FunctionLowering, op: arith.ConstantOp) -> None:
     value: Attribute = op.value
     t = b.type(op.result.type)
-    if t is not op.result.type:
+    if t != op.result.type:
         # index and bf16 are integers in LLVM: the same bits under another type.
         if isinstance(value, FloatAttr):
             bits = int.from_bytes(value.type.pack((value.value.data,)), "little")
@@ -138,14 +138,15 @@ def _extremum(is_max: bool) -> LoweringFunction:
             b.set(op.result, b.call_intrinsic(name, (lhs, rhs), t, flags))
             return
         x, y = _comparable(b, op.lhs), _comparable(b, op.rhs)
-        new = b.select(b.fcmp(predicate, x, y, flags), lhs, rhs, flags)
+        safe = without_poison(flags)
+        new = b.select(b.fcmp(predicate, x, y, safe), lhs, rhs, safe)
         if FastMathFlag.NO_SIGNED_ZEROS not in flags.data:
-            swapped = b.select(b.fcmp(predicate, y, x, flags), rhs, lhs, flags)
+            swapped = b.select(b.fcmp(predicate, y, x, safe), rhs, lhs, safe)
             new = b.bits_of(new)
             new = b.emit(join, (new, b.bits_of(swapped)), new.type)
         if FastMathFlag.NO_NANS not in flags.data:
             new = b.bits_of(new)
-            new = b.select(b.fcmp("uno", x, y, flags), b.integer(new.type, -1), new)
+            new = b.select(b.fcmp("uno", x, y, safe), b.integer(new.type, -1), new)
         b.set(op.result, b.bitcast(new, t))
 
     return lower
@@ -161,9 +162,10 @@ def _number_extremum(predicate: str) -> LoweringFunction:
         lhs, rhs = b.get(op.lhs), b.get(op.rhs)
         flags = fastmath(op)
         x, y = _comparable(b, op.lhs), _comparable(b, op.rhs)
-        new = b.select(b.fcmp(predicate, x, y, flags), lhs, rhs, flags)
+        safe = without_poison(flags)
+        new = b.select(b.fcmp(predicate, x, y, safe), lhs, rhs, safe)
         if FastMathFlag.NO_NANS not in flags.data:
-            new = b.select(b.fcmp("uno", y, y, flags), lhs, new, flags)
+            new = b.select(b.fcmp("uno", y, y, safe), lhs, new, safe)
         b.set(op.result, new)
 
     return lower
@@ -184,7 +186,7 @@ def _divide_rounding(rem: str, div: type[Operation], towards: str) -> LoweringFu
             signs = b.emit(llvm.XOrOp, (remainder, rhs), t)
             side = b.icmp("slt" if towards == "floor" else "sge", signs, zero)
             inexact = b.emit(llvm.AndOp, (inexact, side), inexact.type)
-        step = b.emit(llvm.ZExtOp, (inexact,), t)
+        step = inexact if inexact.type == t else b.emit(llvm.ZExtOp, (inexact,), t)
         b.set(op.results[0], b.emit(llvm.SubOp if towards == "floor" else llvm.AddOp, (quotient, step), t))
 
     return lower

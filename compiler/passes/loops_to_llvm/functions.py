@@ -125,13 +125,14 @@ def lower_function(
     old_entry = op.body.block
     for i, old in enumerate(old_entry.args):
         lowering.set(old, lowering.block.insert_arg(lowering.type(old.type), i))
-    entry = lowering.block
     lowering.lower_ops(old_entry.ops)
-    first = entry.first_op
-    assert first is not None
-    entry.insert_ops_before(lowering.entry_allocas, first)
+    lowering.place_allocas()
     new.add_region(lowering.region)
-    return [new, _entry_point(op, new, table, options)] if ENTRY in op.attributes else [new]
+    for outlined in lowering.outlined:
+        if new.passthrough is not None:
+            outlined.properties["passthrough"] = new.passthrough
+    functions = [new, *lowering.outlined]
+    return [*functions, _entry_point(op, new, table, options)] if ENTRY in op.attributes else functions
 
 
 def _entry_point(
@@ -170,10 +171,7 @@ def _entry_point(
     b.block.add_op(llvm.CallOp(op.sym_name.data, *arguments))
     _restore_state(b, saved)
     b.block.add_op(llvm.ReturnOp())
-    entry = b.region.blocks.first
-    assert entry is not None
-    assert entry.first_op is not None
-    entry.insert_ops_before(b.entry_allocas, entry.first_op)
+    b.place_allocas()
     return llvm.FuncOp.create(
         properties={
             "sym_name": StringAttr(name),

@@ -34,6 +34,7 @@ from xdsl.dialects.builtin import (
     i32,
     i64,
 )
+from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...codegen.llvm.types import intrinsic_suffix
@@ -73,9 +74,21 @@ def fastmath(op: Operation) -> llvm.FastMathAttr:
     return known
 
 
+def without_poison(flags: llvm.FastMathAttr) -> llvm.FastMathAttr:
+    """The flags without nnan and ninf, for comparisons and selects that a lowering makes of one op.
+
+    The promise stands on the op; on the parts it would make poison of what decides between them.
+    """
+    left = flags.data - {FastMathFlag.NO_NANS, FastMathFlag.NO_INFS}
+    return llvm.FastMathAttr(left) if left else NO_FLAGS
+
+
 def flag_properties(flags: llvm.FastMathAttr) -> dict[str, Attribute]:
     """The properties of an op that carries these flags."""
     return {"fastmathFlags": flags}
+
+
+_INTERNED: dict[Attribute, Attribute] = {}
 
 
 class TypeLowering:
@@ -91,7 +104,9 @@ class TypeLowering:
     def __call__(self, t: Attribute) -> Attribute:
         known = self._known.get(id(t))
         if known is None:
-            known = self._known[id(t)] = (t, self._lower(t))  # keeps t alive, so that its id stays its own
+            lowered = self._lower(t)
+            # Equal types become one object, for the lookups by identity of the writer of LLVM text.
+            known = self._known[id(t)] = (t, _INTERNED.setdefault(lowered, lowered))  # t stays alive: its id is its own
         return known[1]
 
     @staticmethod
@@ -140,6 +155,7 @@ class FunctionLowering:
         self.type = TypeLowering()
         self.region = Region()
         self.entry_allocas: list[Operation] = []
+        self.outlined: list[llvm.FuncOp] = []  # bodies that other threads run, functions of their own
         self.stack_bytes = 0
         self.location: LocationAttr | None = None  # of the op being lowered; new ops take it over
         self._table = table
@@ -147,6 +163,17 @@ class FunctionLowering:
         self._constants: dict[tuple[int, int], Attribute] = {}
         self._like: dict[tuple[int, int], Attribute] = {}
         self.block = self.new_block("entry")
+
+    def nested(self, name: str) -> FunctionLowering:
+        """The state of lowering another function of the same module."""
+        return FunctionLowering(name, self._table, self.options)
+
+    def place_allocas(self) -> None:
+        """Puts the stack buffers first in the function, once it is complete."""
+        entry = self.region.blocks.first
+        assert entry is not None
+        assert entry.first_op is not None
+        entry.insert_ops_before(self.entry_allocas, entry.first_op)
 
     # Blocks
 
@@ -224,7 +251,7 @@ class FunctionLowering:
         known = self._like.get(key)
         if known is None:
             self.type(t), self.type(element)  # keep both alive
-            known = self._like[key] = VectorType(element, t.shape)
+            known = self._like[key] = self.type(VectorType(element, t.shape))
         return known
 
     # Ops
@@ -352,9 +379,19 @@ def intrinsic_op(
         operands=operands,
         result_types=result_types,
         properties={
-            "intrin": StringAttr(name + suffix),
+            "intrin": _intrinsic_name(name + suffix),
             "fastmathFlags": flags,
             "op_bundle_sizes": _NO_BUNDLES,
-            "operandSegmentSizes": DenseArrayBase.from_list(i32, (len(operands), 0)),
+            "operandSegmentSizes": _segments(len(operands)),
         },
     )
+
+
+@cache
+def _intrinsic_name(name: str) -> StringAttr:
+    return StringAttr(name)
+
+
+@cache
+def _segments(arguments: int) -> DenseArrayBase[IntegerType]:
+    return DenseArrayBase.from_list(i32, (arguments, 0))

@@ -143,6 +143,11 @@ class BodyLowering:
             size = self.builder.mul(size, axis.size)
         self.strips.views[op.result] = whole(self.builder, view.memory, view.element, view.root, [size])
 
+    def reinterpret(self, op: tile.ReinterpretOp) -> None:
+        view = self.strips.views[op.ref]
+        sizes = [self.strips.index(extent) for extent in op.extents]
+        self.strips.views[op.result] = whole(self.builder, view.memory, view.element, view.root, sizes)
+
     def alloc(self, op: tile.AllocOp) -> None:
         ref = op.result.type
         assert isinstance(ref, tile.RefType)
@@ -316,6 +321,7 @@ _HANDLERS: dict[type[Operation], Handler] = {
     tile.DimOp: lambda b, op: b.dim(op),
     tile.WindowOp: lambda b, op: b.window(op),
     tile.FlattenOp: lambda b, op: b.flatten(op),
+    tile.ReinterpretOp: lambda b, op: b.reinterpret(op),
     tile.AllocOp: lambda b, op: b.alloc(op),
     tile.StoreOp: lambda b, op: lower_store(b.strips, op),
     tile.ReduceOp: lambda b, op: lower_reduce(b.strips, op),

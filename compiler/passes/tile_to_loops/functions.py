@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from xdsl.dialects import arith, func
-from xdsl.dialects.builtin import DYNAMIC_INDEX, IndexType, MemRefType, ModuleOp, StringAttr, UnitAttr, i1, i64
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    ArrayAttr,
+    DictionaryAttr,
+    IndexType,
+    MemRefType,
+    ModuleOp,
+    StringAttr,
+    UnitAttr,
+    i1,
+    i64,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from ...artifact import STATUS_CHECK, STATUS_LAUNCH, STATUS_PROGRAM, STATUS_VALUES
-from ...dialects import tile
+from ...artifact import MAX_EXTENT, STATUS_CHECK, STATUS_LAUNCH, STATUS_LOCK, STATUS_PROGRAM, STATUS_VALUES
+from ...dialects import scf_ext, tile
 from ...dialects.tile.kernel import MAX_CHECK_VALUES
 from .body import BodyLowering, Handler
 from .launches import verify_launch
 from .layout import EntryLayout, checks_of, entry_layout, kernels_of
 from .loop_builder import INDEX, Index, LoopBuilder
+from .sharing import share_programs
 from .views import storage_type
 
+FRAME_BYTES = 1 << 20
+"""Stack that the blocks of a kernel may take; small threads have little more."""
 PROGRAMS = 1 << 48
 """More programs than any launch can finish; so a program id times a block size is still an index."""
-EXTENT = 1 << 62
-"""No extent is larger, not even that of an empty buffer."""
 RECORD_FAILURE = "record_failure"
+MAY_ALIAS = "halfulp.may_alias"
 STATUS = MemRefType(i64, [DYNAMIC_INDEX])
 
 
@@ -33,8 +46,15 @@ def _types_of(argument: Attribute) -> list[Attribute]:
     return [argument]
 
 
-def _function(name: str, types: Sequence[Attribute], contract: StringAttr | None) -> func.FuncOp:
-    op = func.FuncOp(name, (types, []), Region(Block(arg_types=types)), visibility="private")
+def _function(
+    name: str, types: Sequence[Attribute], contract: StringAttr | None, shared: Collection[int] = ()
+) -> func.FuncOp:
+    """``shared``: arguments whose memory other arguments may have, too."""
+    # Other threads write to the status words, too, which noalias would deny.
+    attributes = ArrayAttr(
+        [DictionaryAttr({MAY_ALIAS: UnitAttr()} if i == 0 or i in shared else {}) for i in range(len(types))]
+    )
+    op = func.FuncOp(name, (types, []), Region(Block(arg_types=types)), visibility="private", arg_attrs=attributes)
     if contract is not None:
         op.attributes["halfulp.fp_contract"] = contract
     return op
@@ -47,7 +67,7 @@ def _bind(lowering: BodyLowering, arguments: Sequence[SSAValue], lowered: Sequen
         if isinstance(argument.type, tile.RefType):
             memory, extents = rest[0], rest[1 : 1 + argument.type.rank]
             for extent in extents:
-                lowering.builder.mark_natural(extent, EXTENT)
+                lowering.builder.mark_natural(extent, MAX_EXTENT)
             lowering.bind_ref(argument, memory, extents)
             rest = rest[1 + argument.type.rank :]
         else:
@@ -55,7 +75,10 @@ def _bind(lowering: BodyLowering, arguments: Sequence[SSAValue], lowered: Sequen
 
 
 def record_failure_function() -> func.FuncOp:
-    """Keeps the first failing check of a launch: that of the least program, and there the first one reached."""
+    """Keeps the first failing check of a launch: that of the least program, and there the first one reached.
+
+    Programs run on several threads, in any order; the words change under a lock, and the least program wins.
+    """
     types: list[Attribute] = [STATUS, INDEX, INDEX, INDEX, *[i64] * MAX_CHECK_VALUES]
     function = _function(RECORD_FAILURE, types, None)
     block = function.body.block
@@ -68,19 +91,21 @@ def record_failure_function() -> func.FuncOp:
     def wide(index: Index) -> SSAValue:
         return builder.cast(builder.ssa(index), "index_cast", i64, 1)
 
-    nothing_yet = builder.compare("eq", word(STATUS_LAUNCH), builder.scalar(0, i64))
-    program_word = wide(program)
-    earlier = builder.compare("slt", program_word, word(STATUS_PROGRAM))
-
     def record() -> Sequence[SSAValue]:
         builder.store(wide(builder.add(launch, 1)), status, STATUS_LAUNCH)
-        builder.store(program_word, status, STATUS_PROGRAM)
+        builder.store(wide(program), status, STATUS_PROGRAM)
         builder.store(wide(check), status, STATUS_CHECK)
         for number, value in enumerate(block.args[4:]):
             builder.store(value, status, STATUS_VALUES + number)
         return ()
 
-    builder.if_(builder.binary(arith.OrIOp, nothing_yet, earlier), [], record)
+    locked = Block()
+    with builder.at(locked):
+        nothing_yet = builder.compare("eq", word(STATUS_LAUNCH), builder.scalar(0, i64))
+        earlier = builder.compare("slt", wide(program), word(STATUS_PROGRAM))
+        builder.if_(builder.binary(arith.OrIOp, nothing_yet, earlier), [], record)
+        builder.insert(scf_ext.YieldOp())
+    builder.insert(scf_ext.CriticalOp(status, builder.ssa(STATUS_LOCK), Region(locked)))
     builder.insert(func.ReturnOp())
     return function
 
@@ -143,8 +168,14 @@ def lower_kernel(kernel: tile.KernelOp, lanes: int, contract: StringAttr | None)
         return ()
 
     builder.mark_natural(first)
+    builder.mark_natural(last)
     builder.loop(first, builder.min(last, PROGRAMS), 1, (), one)
     builder.insert(func.ReturnOp())
+    if builder.frame_bytes > FRAME_BYTES:
+        raise DiagnosticException(
+            f"tile.kernel @{kernel.sym_name.data}: its blocks take {builder.frame_bytes} bytes of stack, but"
+            f" {FRAME_BYTES} is the most; use smaller blocks"
+        )
     return function
 
 
@@ -168,7 +199,10 @@ class EntryLowering:
         refs = [*self.entry.body.block.args, *[op.result for op in self.layout.buffers]]
         own = [lowered for ref in refs for lowered in _types_of(ref.type)]
         name = f"{self.entry.sym_name.data}.{number}"
-        function = _function(name, [STATUS, STATUS, *own], self.contract)
+        arguments = sum(len(_types_of(argument.type)) for argument in self.entry.body.block.args)
+        # Buffers may lie in the same memory, one after another.
+        shared = [i for i, t in enumerate(own, 2) if i >= 2 + arguments and isinstance(t, MemRefType)]
+        function = _function(name, [STATUS, STATUS, *own], self.contract, shared)
         function.attributes["halfulp.entry"] = UnitAttr()
         block = function.body.block
         builder = LoopBuilder(block)
@@ -195,18 +229,28 @@ class EntryLowering:
         builder, name = lowering.builder, op.kernel.string_value()
         verify_launch(op, self.kernels[name])
         sizes = [builder.max(lowering.strips.index(size), 0) for size in op.grid]
-        total: Index = 1
-        for size in sizes:
-            total = builder.mul(total, size)
-        arguments = [builder.ssa(index) for index in (self.layout.launches[op], 0, total, *sizes)]
+        launch = builder.ssa(self.layout.launches[op])
+        rest = [builder.ssa(size) for size in sizes]
         for argument in op.arguments:
-            arguments += self._argument(lowering, argument)
+            rest += self._argument(lowering, argument)
+        elements = [self._elements(lowering, a) for a in op.arguments if isinstance(a.type, tile.RefType)]
 
-        def call() -> Sequence[SSAValue]:
-            builder.insert(func.CallOp(name, [status, *arguments], []))
+        def call(first: Index, last: Index) -> None:
+            arguments = [status, launch, builder.ssa(first), builder.ssa(last), *rest]
+            builder.insert(func.CallOp(name, arguments, []))
+
+        def share() -> Sequence[SSAValue]:
+            share_programs(builder, self.kernels[name], status, sizes, elements, call)
             return ()
 
-        builder.if_(self._still_well(builder, status), [], call)
+        builder.if_(self._still_well(builder, status), [], share)
+
+    @staticmethod
+    def _elements(lowering: BodyLowering, argument: SSAValue) -> Index:
+        count: Index = 1
+        for axis in lowering.strips.views[argument].axes:
+            count = lowering.builder.mul(count, axis.size)
+        return count
 
     def _argument(self, lowering: BodyLowering, argument: SSAValue) -> list[SSAValue]:
         if not isinstance(argument.type, tile.RefType):

@@ -8,10 +8,11 @@ from functools import cache
 from typing import Any
 
 from xdsl.dialects import arith, memref, scf, vector
-from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS
+from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     AnyFloat,
     DenseIntOrFPElementsAttr,
+    FixedBitwidthType,
     FloatAttr,
     IndexType,
     IntegerAttr,
@@ -22,6 +23,7 @@ from xdsl.dialects.builtin import (
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects import vector_ext
 from ...dialects.tile.compute import NO_FLAGS
@@ -46,6 +48,12 @@ def wrapped(value: int) -> int:
 
 
 @cache
+def bytes_of(element: Attribute) -> int:
+    """What an element takes in memory."""
+    width = 64 if isinstance(element, IndexType) else element.bitwidth if isinstance(element, FixedBitwidthType) else 8
+    return (width + 7) // 8
+
+
 def vector_of(element: Attribute, lanes: int) -> Attribute:
     """``vector<lanes x element>``; one lane is the scalar type itself."""
     return element if lanes == 1 else VectorType(element, [lanes])
@@ -74,6 +82,7 @@ class LoopBuilder:
         self._blocks = [entry]
         self._constants: dict[tuple[object, Attribute, int], SSAValue] = {}
         self._most: dict[SSAValue, int] = {}
+        self.frame_bytes = 0
 
     @contextmanager
     def at(self, block: Block) -> Iterator[None]:
@@ -147,6 +156,11 @@ class LoopBuilder:
     def is_natural(self, index: Index) -> bool:
         """Whether ``index`` is known not to be negative."""
         return self.most(index) is not None
+
+    def _below(self, upper: Index) -> int:
+        """The largest number below ``upper`` that a loop may count to."""
+        most = self.most(upper)
+        return MOST if most is None else max(most - 1, 0)
 
     def _index_op(self, op: type[Operation], a: Index, b: Index, most: int | None = None) -> SSAValue:
         """An op whose result lies in 0 .. ``most``; None, or more than an index can hold: it may be negative."""
@@ -241,12 +255,19 @@ class LoopBuilder:
             )
         )
 
-    def cast(self, value: SSAValue, kind: str, element: Attribute, lanes: int = 1) -> SSAValue:
+    def cast(
+        self,
+        value: SSAValue,
+        kind: str,
+        element: Attribute,
+        lanes: int = 1,
+        flags: FastMathFlagsAttr = NO_FLAGS,
+    ) -> SSAValue:
         """A ``vector_ext.cast`` to ``element``."""
         return self.emit(
             vector_ext.CastOp.create(
                 operands=[value],
-                properties={"kind": _cast_kind(kind), "fastmath": NO_FLAGS},
+                properties={"kind": _cast_kind(kind), "fastmath": flags},
                 result_types=[vector_of(element, lanes)],
             )
         )
@@ -287,6 +308,7 @@ class LoopBuilder:
 
     def alloca(self, element: Attribute, size: int) -> SSAValue:
         """Memory of the function's frame, on a cache line."""
+        self.frame_bytes += size * bytes_of(element)
         kind = MemRefType(element, [size])
         op = memref.AllocaOp.get(element, alignment=CACHE_LINE, shape=[size])
         assert op.results[0].type == kind
@@ -313,8 +335,7 @@ class LoopBuilder:
                 return list(body(lower, list(carried)))
         block = Block(arg_types=[INDEX, *[value.type for value in carried]])
         if self.is_natural(lower) and self.is_natural(step):
-            most = self.most(upper)
-            self.mark_natural(block.args[0], MOST if most is None else most)
+            self.mark_natural(block.args[0], self._below(upper))
         with self.at(block):
             self.insert(scf.YieldOp(*body(block.args[0], list(block.args[1:]))))
         bounds = (self.ssa(lower), self.ssa(upper), self.ssa(step))
@@ -337,7 +358,7 @@ class LoopBuilder:
         def one(count: Index, values: list[SSAValue]) -> Sequence[SSAValue]:
             counter = self.add(lower, self.mul(count, step))
             if self.is_natural(lower) and self.is_natural(step):
-                self.mark_natural(counter, self.most(upper) or MOST)
+                self.mark_natural(counter, self._below(upper))
             return body(counter, values)
 
         return self.loop(0, self._rounds(lower, upper, step), 1, carried, one)

@@ -114,7 +114,7 @@ class Placement:
 
 def root_of(ref: SSAValue) -> SSAValue:
     """The argument or allocation that a window is a part of. Different roots never overlap."""
-    while isinstance(ref.owner, tile.WindowOp | tile.FlattenOp):
+    while isinstance(ref.owner, tile.WindowOp | tile.FlattenOp | tile.ReinterpretOp):
         ref = ref.owner.ref
     return ref
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith
+from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType, VectorType, f32, i1
 from xdsl.ir import Attribute, Operation, SSAValue
 
@@ -82,7 +83,7 @@ def _cast(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lan
         return builder.compare("ne", value, zero)
     if isinstance(source, AnyFloat):
         if isinstance(target, AnyFloat):
-            return _cast_float(builder, value, source, target, lanes)
+            return _cast_float(builder, value, source, target, lanes, op.fastmath)
         kind = "fptoui_sat" if op.unsigned_result is not None else "fptosi_sat"
         return builder.cast(value, kind, target, lanes)
     if isinstance(target, AnyFloat):
@@ -90,12 +91,15 @@ def _cast(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lan
     return _cast_to_integer(builder, value, source, target, unsigned_source, lanes)
 
 
-def _cast_float(builder: LoopBuilder, value: SSAValue, source: AnyFloat, target: AnyFloat, lanes: int) -> SSAValue:
+def _cast_float(
+    builder: LoopBuilder, value: SSAValue, source: AnyFloat, target: AnyFloat, lanes: int, flags: FastMathFlagsAttr
+) -> SSAValue:
     """f16 and bf16 are no wider than each other: they convert through f32, which holds both exactly."""
     if source.bitwidth == target.bitwidth:
-        wide = builder.cast(value, "extf", f32, lanes)
-        return builder.cast(wide, "truncf", target, lanes)
-    return builder.cast(value, "extf" if source.bitwidth < target.bitwidth else "truncf", target, lanes)
+        wide = builder.cast(value, "extf", f32, lanes, flags)
+        return builder.cast(wide, "truncf", target, lanes, flags)
+    kind = "extf" if source.bitwidth < target.bitwidth else "truncf"
+    return builder.cast(value, kind, target, lanes, flags)
 
 
 def _int_div(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:

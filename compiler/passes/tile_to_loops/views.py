@@ -65,6 +65,9 @@ def valid_position(builder: LoopBuilder, axis: AxisView, position: Index) -> lis
     """The i1 conditions under which ``position`` of ``axis`` is valid; none if it is known to be."""
     if isinstance(position, int) and isinstance(axis.limit, int) and isinstance(axis.lower, int):
         return [] if axis.lower <= position < axis.limit else [builder.scalar(0, i1)]
+    most = builder.most(position)
+    if axis.lower == 0 and isinstance(axis.limit, int) and most is not None and most < axis.limit:
+        return []
     if axis.lower == 0:  # one unsigned comparison refuses negative positions too
         return [builder.compare("ult", builder.ssa(position), builder.ssa(axis.limit))]
     return [

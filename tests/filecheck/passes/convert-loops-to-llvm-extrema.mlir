@@ -31,8 +31,8 @@ func.func @minnum(%a: f32, %b: f32) -> f32 {
 // CHECK-NEXT:     llvm.return %r : vector<16xf32>
 // CHECK-NEXT:   }
 // CHECK-LABEL: llvm.func @maximum_of_numbers(%a_1: f32, %b_1: f32) -> f32 attributes {no_unwind} {
-// CHECK-NEXT:     %10 = llvm_ext.fcmp ogt %a_1, %b_1 {fastmathFlags = #llvm.fastmath<nnan,nsz>} : f32 -> i1
-// CHECK-NEXT:     %r_1 = llvm.select %10, %a_1, %b_1 {fastmathFlags = #llvm.fastmath<nnan,nsz>} : i1, f32
+// CHECK-NEXT:     %10 = llvm_ext.fcmp ogt %a_1, %b_1 {fastmathFlags = #llvm.fastmath<nsz>} : f32 -> i1
+// CHECK-NEXT:     %r_1 = llvm.select %10, %a_1, %b_1 {fastmathFlags = #llvm.fastmath<nsz>} : i1, f32
 // CHECK-NEXT:     llvm.return %r_1 : f32
 // CHECK-NEXT:   }
 // CHECK-LABEL: llvm.func @minnum(%a_2: f32, %b_2: f32) -> f32 attributes {no_unwind} {

@@ -1,0 +1,197 @@
+"""``contract-fma``: products and sums of a graph become fma, where and only where the user allows it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from ..dialects.graph import ApplyOp, GraphOp, RegisteredOp
+from ..dialects.graph.types import tensor_type
+from ..dtypes import DType
+from ..errors import CompileError, quoted_list
+from ..fastmath import carries_flags, parse_option, put_flags
+from ..locations import location_of
+from ..numerics import CONTRACTIONS, Contraction
+from ..opdef import OpDef
+from ..options import FpContract, Strategy
+from ..registry import find_op, first_op
+
+CONTRACT = frozenset({"contract"})
+CONTRACTED_TYPES = (DType.float32, DType.float64)
+"""f16 and bf16 round after every op; under ``bf16="excess"`` they are f32 by the time this pass runs."""
+
+
+@dataclass(frozen=True)
+class ContractFmaPass(ModulePass):
+    """Contracts on the graph as built, so that the result cannot depend on what later passes fuse.
+
+    ``contract-fma{mode=fast}``, before (types left out)::
+
+        %p = graph.apply "mul"(%a, %b)
+        %s = graph.apply "add"(%p, %c)
+        graph.output %s, %p
+
+    After; the product stays, rounded by itself, for its other users, and goes where there are none::
+
+        %p = graph.apply "mul"(%a, %b)
+        %s = graph.apply "fma"(%a, %b, %c) {negate_addend = false, negate_product = false}
+        graph.output %s, %p
+
+    Ops are known by the role that they declare (`OpDef.contraction`). A sum or difference contracts if one of its
+    operands is the result of a product, directly (no cast, view or negation between), of the same type, f32 or f64;
+    of two products the left one is fused. Both ops must allow it. An op with flags of its own, from a region or from
+    its own argument, allows it if ``contract`` is among them, whatever the mode: the inner setting wins. One without
+    allows it under ``fast``, and if ``contract`` is in ``defaults``, the flags that such ops are to get. The fma gets
+    the flags that both ops have; no flag is new. What was fused is noted on the ``graph.graph``.
+
+    ``strategy=llvm`` leaves the ops alone and under ``fast`` puts ``contract`` on all that have no flags of their own:
+    LLVM chooses.
+
+    Raises:
+        CompileError: under ``off``, an op has the flag ``contract``.
+        GraphError: an unknown flag among the defaults.
+    """
+
+    name = "contract-fma"
+
+    strategy: str = "explicit"
+    mode: str = "fast"
+    defaults: tuple[str, ...] = ()
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        self._check_options()
+        defaults = parse_option(self.defaults, f"{self.name}: defaults")
+        if self.mode == "off":
+            _refuse_contract(op)
+        elif self.strategy == "llvm":
+            if self.mode == "fast":
+                _permit_everywhere(op, defaults)
+        else:
+            permitted = defaults | CONTRACT if self.mode == "fast" else defaults
+            for graph in op.body.block.ops:
+                if isinstance(graph, GraphOp):
+                    _contract_graph(graph, defaults, "contract" in permitted)
+
+    def _check_options(self) -> None:
+        for option, value, allowed in (
+            ("strategy", self.strategy, get_args(Strategy)),
+            ("mode", self.mode, get_args(FpContract)),
+        ):
+            if value not in allowed:
+                raise CompileError(f"{self.name}: {option} must be one of {quoted_list(allowed)}, not {value!r}")
+
+
+def _refuse_contract(module: ModuleOp) -> None:
+    for op in module.walk():
+        if isinstance(op, RegisteredOp) and "contract" in (op.flags or ()):
+            raise CompileError(
+                f"{op.subject}: it has the fastmath flag 'contract', but fp_contract='off' forbids every contraction; "
+                "leave the flag out of the op or of its region, or compile with fp_contract='on'",
+                location_of(op),
+            )
+
+
+def _permit_everywhere(module: ModuleOp, defaults: frozenset[str]) -> None:
+    for op in module.walk():
+        if isinstance(op, RegisteredOp) and op.flags is None and carries_flags(op):
+            put_flags(op, defaults | CONTRACT)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A sum or difference, and that operand of it which is a product."""
+
+    op: ApplyOp
+    role: Literal["sum", "difference"]
+    operand: int
+    product: ApplyOp
+
+
+def _contract_graph(graph: GraphOp, defaults: frozenset[str], permitted: bool) -> None:
+    fused = first_op(lambda op: op.contraction == "fused")
+    if fused is None:
+        return
+    done: list[tuple[_Candidate, frozenset[str]]] = []
+    for op in list(graph.body.walk()):
+        candidate = _candidate(op, permitted)
+        if candidate is not None:
+            done.append((candidate, _fuse(candidate, fused, defaults)))
+    for candidate, _ in done:
+        # A product of two sums stands here twice, and is dead only once both are fused.
+        block = candidate.product.parent
+        if block is not None and not candidate.product.outputs[0].uses:
+            block.erase_op(candidate.product)
+    if done:
+        notes = [_note(candidate, flags).to_attribute() for candidate, flags in done]
+        graph.attributes[CONTRACTIONS] = ArrayAttr(notes)
+
+
+def _candidate(op: Operation, permitted: bool) -> _Candidate | None:
+    if not isinstance(op, ApplyOp):
+        return None
+    role = find_op(op.callee.data, op.subject).contraction
+    if role not in ("sum", "difference") or not _allows(op, permitted):
+        return None
+    if tensor_type(op.outputs[0]).dtype not in CONTRACTED_TYPES:
+        return None
+    for index, value in enumerate(op.arguments):
+        product = _product_of(value)
+        if product is not None and value.type == op.outputs[0].type and _allows(product, permitted):
+            return _Candidate(op, role, index, product)
+    return None
+
+
+def _product_of(value: SSAValue) -> ApplyOp | None:
+    owner = value.owner
+    if not isinstance(owner, ApplyOp) or find_op(owner.callee.data, owner.subject).contraction != "product":
+        return None
+    return owner
+
+
+def _allows(op: ApplyOp, permitted: bool) -> bool:
+    return permitted if op.flags is None else "contract" in op.flags
+
+
+def _fuse(candidate: _Candidate, fused: OpDef, defaults: frozenset[str]) -> frozenset[str]:
+    """Puts the fma in the place of the sum; gives the flags that it ends up with."""
+    op, product = candidate.op, candidate.product
+    addend = op.arguments[1 - candidate.operand]
+    flags = (
+        None
+        if op.flags is None and product.flags is None
+        else (defaults if op.flags is None else op.flags) & (defaults if product.flags is None else product.flags)
+    )
+    is_difference = candidate.role == "difference"
+    parameters = {
+        "negate_product": BoolAttr.from_bool(is_difference and candidate.operand == 1),
+        "negate_addend": BoolAttr.from_bool(is_difference and candidate.operand == 0),
+    }
+    fma = ApplyOp(fused.name, [*product.arguments, addend], op.output_types, parameters, flags)
+    fma.attributes.update(op.attributes)
+    fma.location = op.location
+    block = op.parent
+    assert block is not None
+    block.insert_op_before(fma, op)
+    fma.outputs[0].name_hint = op.outputs[0].name_hint
+    op.outputs[0].replace_all_uses_with(fma.outputs[0])
+    block.erase_op(op)
+    return defaults if flags is None else flags
+
+
+def _note(candidate: _Candidate, flags: frozenset[str]) -> Contraction:
+    op, product = candidate.op, candidate.product
+    return Contraction(
+        op=op.callee.data,
+        location=location_of(op),
+        operand=candidate.operand,
+        product=product.callee.data,
+        product_location=location_of(product),
+        product_kept=product.parent is not None,
+        dtype=product.output_types[0].dtype,
+        flags=flags,
+    )

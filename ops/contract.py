@@ -1,0 +1,122 @@
+"""What an op promises: element types, error bound, reference. The tests and the README's table read it here.
+
+An error of u ulp means ``|computed - exact| <= u * ulp(exact)``, ulp(y) the distance between neighbouring numbers of
+the result's type in the binade of y, and that between subnormals below the smallest normal number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from halfulp.compiler import DType, GraphError
+
+Array = npt.NDArray[Any]
+
+BOOL = (DType.bool,)
+SIGNED = (DType.int8, DType.int16, DType.int32, DType.int64)
+UNSIGNED = (DType.uint8, DType.uint16, DType.uint32, DType.uint64)
+INTEGERS = SIGNED + UNSIGNED
+FLOATS = (DType.float32, DType.float64, DType.float16, DType.bfloat16)
+NUMBERS = FLOATS + INTEGERS
+ALL = NUMBERS + BOOL
+
+EXACT = 0.0
+CORRECTLY_ROUNDED = 0.5
+
+
+@dataclass(frozen=True)
+class Contract:
+    """The promise of one function of `halfulp.ops`.
+
+    Args:
+        name: the function's name, ``halfulp.ops.<name>``.
+        build: the function, called with tensors and the parameters of a variant.
+        operands: the number of tensors it takes.
+        dtypes: element types of the operands, each of which it takes for all of them at once.
+        ulp: the bound in f32 and f64. f16 and bf16 results are the f32 result rounded once, or better.
+            None: ``tolerance`` gives the bound.
+        reference: the exact result as far as it can be had. Operands arrive as float64 (f16, bf16, f32), longdouble
+            (f64), Python ints in an object array, or bool; a result in the same form. Integers wrap afterwards.
+        variants: keyword parameters to test it with.
+        tolerance: the largest absolute error, from the result's epsilon, the operands and the parameters.
+        tolerance_text: the bound in words, for the table.
+        layout: what the reference works on: ``elements`` of any shape, ``rows`` (along the last axis), ``matrices``.
+        conditions: how many bools stand before the operands, such as the condition of ``where``.
+    """
+
+    name: str
+    build: Callable[..., Any]
+    operands: int
+    dtypes: tuple[DType, ...]
+    ulp: float | None
+    reference: Callable[..., Any]
+    variants: tuple[Mapping[str, Any], ...] = ({},)
+    tolerance: Callable[..., Any] | None = None
+    tolerance_text: str = ""
+    layout: Literal["elements", "rows", "matrices"] = "elements"
+    conditions: int = 0
+
+    @property
+    def bound(self) -> str:
+        """The bound in words."""
+        if self.ulp is None:
+            return self.tolerance_text
+        return {EXACT: "exact", CORRECTLY_ROUNDED: "correctly rounded"}.get(self.ulp, f"{self.ulp:g} ulp")
+
+    def ulp_for(self, dtype: DType) -> float:
+        """The bound in ulp of a result of this type: half types round an f32 result once more."""
+        assert self.ulp is not None
+        return self.ulp if dtype.bits >= 32 or self.ulp <= CORRECTLY_ROUNDED else CORRECTLY_ROUNDED + self.ulp / 4096
+
+
+CONTRACTS: dict[str, Contract] = {}
+"""All contracts, by name, in the order of the library."""
+
+
+def promise(contract: Contract) -> Contract:
+    """Add a contract to the library's.
+
+    Raises:
+        GraphError: another function has made one under that name.
+    """
+    if contract.name in CONTRACTS:
+        raise GraphError(f"ops.{contract.name} has a contract already")
+    CONTRACTS[contract.name] = contract
+    return contract
+
+
+def elementary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The reference of an elementary function: ``function`` of numpy, and for f64 mpmath's ``name`` on 200 bits.
+
+    Special values always come from numpy.
+    """
+
+    def reference(*operands: Array, **parameters: Any) -> Array:
+        with np.errstate(all="ignore"):
+            result = np.asarray(function(*operands, **parameters))
+        if result.dtype != np.longdouble:
+            return result
+        return _refined(name, operands, result)
+
+    return reference
+
+
+def _refined(name: str, operands: tuple[Array, ...], result: Array) -> Array:
+    import mpmath
+
+    shaped = np.broadcast_arrays(result, *operands)[1:]
+    refined = result.copy()
+    with mpmath.workprec(200):
+        for index in np.ndindex(result.shape):
+            arguments = [float(operand[index]) for operand in shaped]
+            if np.isfinite(result[index]) and result[index] != 0 and np.isfinite(arguments).all():
+                value = getattr(mpmath, name)(*map(mpmath.mpf, arguments))
+                high = float(value)
+                if np.isfinite(high) and abs(high) > 1e-290:
+                    refined[index] = np.longdouble(high) + np.longdouble(float(value - high))
+    return refined

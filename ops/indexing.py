@@ -1,0 +1,373 @@
+"""Elements by computed positions: gather, gather_nd, scatter and scatter_nd with what they combine.
+
+Indices are int32 or int64; negative ones count from the end. One outside of its axis fails the execution, with the
+index in the message. Scatters combine in ascending order of the updates, so repeated indices have one right result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from xdsl.dialects.builtin import IndexType
+
+from halfulp.compiler import DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
+from halfulp.compiler.dims import StaticDim
+from halfulp.compiler.locations import Located
+from halfulp.compiler.opdef import OpCall, OpDef
+from halfulp.compiler.registry import ParameterSpec, register_op
+from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
+from halfulp.compiler.types import shape_text
+
+from .axes import axis_of
+from .copying import copy_rows
+from .promotion import TensorValueLike, as_tensor
+from .reshaping import Shape, elements, reshape
+
+BLOCK = 1024
+"""Elements of a slice that a program moves at a time."""
+
+
+def _index_at(k: KernelBuilder, name: str, ref: Value, place: Sequence[Value | int], size: Value) -> Value:
+    """An index from memory, counted from the front; fails where it is outside of ``size``."""
+    given = k.cast(k.read(ref, *place), IndexType())
+    index = k.select(given < 0, given + size, given)
+    k.check((index >= 0) & (index < size), f"ops.{name}: index {{}} is outside of an axis of size {{}}", given, size)
+    return index
+
+
+# -- gather_nd: data [batch, n_1, ..., n_k, rest], indices [batch or 1, m, k] -> [batch, m, rest]
+
+
+def _infer_gather(operands: Sequence[TensorType], parameters: Mapping[str, Any]) -> list[TensorType]:
+    data, indices = operands
+    return [TensorType(data.dtype, [data.shape[0], indices.shape[1], data.shape[-1]], data.device)]
+
+
+def _gather_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    (target,), shared = results, call.operands[1].shape[0] == 1
+    name, depth = str(call.parameters["name"]), call.operands[0].rank - 2
+
+    def body(k: KernelBuilder) -> None:
+        data, indices, write = k.arguments
+        batch, row, chunk = k.program_ids
+        source = 0 if shared else batch
+        found = [_index_at(k, name, indices, [source, row, j], k.dim(data, 1 + j)) for j in range(depth)]
+        block = [1] * (depth + 1) + [BLOCK]
+        start = chunk * BLOCK
+        read = k.window(data, [batch, *found, start], block, indexing="element", squeezed=range(depth + 1))
+        k.store(k.load(read), k.window(write, [batch, row, start], [1, 1, BLOCK], indexing="element", squeezed=[0, 1]))
+
+    sizes = [entry.dim(target, axis) for axis in range(3)]
+    entry.launch(name, [*operands, target], [sizes[0], sizes[1], (sizes[2] + (BLOCK - 1)) // BLOCK], body)
+
+
+GATHER = register_op(
+    OpDef(
+        "gather_nd",
+        "opaque",
+        ("data", "indices"),
+        _infer_gather,
+        parameters=(ParameterSpec("name", str),),
+        recipe=_gather_recipe,
+    )
+)
+
+
+def gather(x: TensorValueLike, indices: TensorValueLike, axis: int = -1) -> TensorValue:
+    """The elements of ``x`` along ``axis`` at ``indices``: that axis of the result becomes the axes of ``indices``.
+
+    Args:
+        x: any element type and shape.
+        indices: int32 or int64, any shape.
+        axis: the axis of ``x``.
+
+    Raises:
+        GraphError: ``x`` has no such axis.
+        GraphTypeError: an operand is no tensor, or ``indices`` are no integers.
+    """
+    subject = "ops.gather"
+    graph = Graph.current(subject)
+    with Located():
+        value, places = as_tensor(graph, subject, "x", x), _indices(graph, subject, indices)
+        number = axis_of(subject, value, axis)
+    before, after = value.shape[:number], value.shape[number + 1 :]
+    data = reshape(value, [elements(before), value.shape[number], elements(after)])
+    flat = reshape(places, [1, elements(places.shape), 1])
+    result = graph.apply(GATHER, [data, flat], {"name": "gather"})[0]
+    return reshape(result, [*before, *places.shape, *after])
+
+
+def gather_nd(x: TensorValueLike, indices: TensorValueLike, batch_dims: int = 0) -> TensorValue:
+    """Slices of ``x`` at positions that the last axis of ``indices`` holds.
+
+    Args:
+        x: any element type, shape ``[*batch, n_1, ..., n_k, *rest]``.
+        indices: int32 or int64, shape ``[*batch, *positions, k]``, k known.
+        batch_dims: how many axes in front the two share.
+
+    Returns:
+        Shape ``[*batch, *positions, *rest]``.
+
+    Raises:
+        GraphError: shapes that do not fit.
+        GraphTypeError: an operand is no tensor, or ``indices`` are no integers.
+    """
+    subject = "ops.gather_nd"
+    graph = Graph.current(subject)
+    with Located():
+        value, places = as_tensor(graph, subject, "x", x), _indices(graph, subject, indices)
+        depth = _depth(subject, value, places, batch_dims)
+    batch, positions = value.shape[:batch_dims], places.shape[batch_dims:-1]
+    indexed, rest = value.shape[batch_dims : batch_dims + depth], value.shape[batch_dims + depth :]
+    data = reshape(value, [elements(batch), *indexed, elements(rest)])
+    flat = reshape(places, [elements(batch), elements(positions), depth])
+    result = graph.apply(GATHER, [data, flat], {"name": "gather_nd"})[0]
+    return reshape(result, [*batch, *positions, *rest])
+
+
+def _indices(graph: Graph, subject: str, indices: object) -> TensorValue:
+    value = as_tensor(graph, subject, "indices", indices)
+    if value.dtype not in (DType.int32, DType.int64):
+        raise GraphTypeError(
+            f"{subject}: operand 'indices' must be int32 or int64, not {value.dtype}; write .cast(DType.int64) if that "
+            "is meant"
+        )
+    return value
+
+
+def _depth(subject: str, x: TensorValue, indices: TensorValue, batch_dims: int) -> int:
+    """How many axes of ``x`` a position names."""
+    if isinstance(batch_dims, bool) or not isinstance(batch_dims, int) or batch_dims < 0:
+        raise GraphError(f"{subject}: batch_dims must be an int of at least 0, not {batch_dims!r}")
+    shapes = f"x has shape {shape_text(x.shape)} and indices {shape_text(indices.shape)}"
+    if indices.rank <= batch_dims:
+        raise GraphError(f"{subject}: {shapes}; indices need {batch_dims} batch axes and one for positions")
+    if x.shape[:batch_dims] != indices.shape[:batch_dims]:
+        raise GraphError(f"{subject}: {shapes}; the first {batch_dims} sizes must be equal; rebind one if they are")
+    depth = indices.shape[-1]
+    if not isinstance(depth, StaticDim):
+        raise GraphError(f"{subject}: {shapes}; the last size of indices must be a number, not '{depth}'; rebind it")
+    if int(depth) > x.rank - batch_dims:
+        raise GraphError(
+            f"{subject}: {shapes}; a position of {depth} entries is too long for {x.rank - batch_dims} axes of x"
+        )
+    return int(depth)
+
+
+# -- scatter
+
+
+def _combine(k: KernelBuilder, kind: str, dtype: DType, old: Value, new: Value) -> Value:
+    if kind == "set":
+        return new
+    if kind in ("add", "mul"):
+        return k.binary(kind, old, new)
+    if dtype.is_float:
+        return k.binary({"max": "maximum", "min": "minimum"}[kind], old, new)
+    return k.binary(f"{kind}{'s' if dtype.is_signed else 'u'}", old, new)
+
+
+def _same_as_first(operands: Sequence[TensorType], parameters: Mapping[str, Any]) -> list[TensorType]:
+    return [operands[0]]
+
+
+def _scatter_nd_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    """x [n_1, ..., n_k, rest], updates [m, rest], indices [m, k]: a program takes all updates of some columns."""
+    x, updates, indices = operands
+    (target,) = results
+    kind, name = str(call.parameters["kind"]), str(call.parameters["name"])
+    depth, dtype = call.operands[0].rank - 1, call.operands[0].dtype
+    copy_rows(entry, f"{name}_copy", x, target, [0] * (depth + 1))
+
+    def body(k: KernelBuilder) -> None:
+        write, new, places = k.arguments
+        start = k.program_ids[0] * BLOCK
+
+        def update(row: Value) -> None:
+            found = [_index_at(k, name, places, [row, j], k.dim(write, j)) for j in range(depth)]
+            shape = [1] * depth + [BLOCK]
+            window = k.window(write, [*found, start], shape, indexing="element", squeezed=range(depth))
+            block = k.load(k.window(new, [row, start], [1, BLOCK], indexing="element", squeezed=[0]))
+            k.store(_combine(k, kind, dtype, k.load(window), block), window)
+
+        k.for_loop(0, k.dim(new, 0), [], update)
+
+    entry.launch(name, [target, updates, indices], [(entry.dim(target, depth) + (BLOCK - 1)) // BLOCK], body)
+
+
+def _scatter_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    """x [a, n, b], updates and indices [c, m, d], c <= a and d <= b: a program takes the updates of one line."""
+    x, updates, indices = operands
+    (target,) = results
+    kind, name, dtype = str(call.parameters["kind"]), str(call.parameters["name"]), call.operands[0].dtype
+    copy_rows(entry, f"{name}_copy", x, target, [0, 0, 0])
+
+    def body(k: KernelBuilder) -> None:
+        write, new, places = k.arguments
+        outer, inner = k.program_ids
+
+        def update(row: Value) -> None:
+            found = _index_at(k, name, places, [outer, row, inner], k.dim(write, 1))
+            window = k.window(write, [outer, found, inner], [1, 1, 1], indexing="element", squeezed=[0, 1])
+            block = k.load(k.window(new, [outer, row, inner], [1, 1, 1], indexing="element", squeezed=[0, 1]))
+            k.store(_combine(k, kind, dtype, k.load(window), block), window)
+
+        k.for_loop(0, k.dim(new, 1), [], update)
+
+    entry.launch(name, [target, updates, indices], [entry.dim(updates, 0), entry.dim(updates, 2)], body)
+
+
+_PARAMETERS = (ParameterSpec("kind", str), ParameterSpec("name", str))
+SCATTER_ND = register_op(
+    OpDef(
+        "scatter_nd",
+        "opaque",
+        ("x", "updates", "indices"),
+        _same_as_first,
+        parameters=_PARAMETERS,
+        recipe=_scatter_nd_recipe,
+    )
+)
+SCATTER = register_op(
+    OpDef(
+        "scatter", "opaque", ("x", "updates", "indices"), _same_as_first, parameters=_PARAMETERS, recipe=_scatter_recipe
+    )
+)
+
+
+def _scatter(name: str, kind: str, x: object, updates: object, indices: object, axis: int) -> TensorValue:
+    subject = f"ops.{name}"
+    graph = Graph.current(subject)
+    with Located():
+        value, new = as_tensor(graph, subject, "x", x), as_tensor(graph, subject, "updates", updates)
+        places, number = _indices(graph, subject, indices), axis_of(subject, value, axis)
+        _check_updates(subject, value, new, kind)
+        if places.shape != new.shape or value.rank != new.rank:
+            raise GraphError(
+                f"{subject}: updates, {shape_text(new.shape)}, and indices, {shape_text(places.shape)}, must have one "
+                f"shape, with as many axes as x, {shape_text(value.shape)}"
+            )
+        _check_lines(subject, value, new, number)
+    before, after = slice(0, number), slice(number + 1, None)
+    parts = [
+        reshape(part, [elements(part.shape[before]), part.shape[number], elements(part.shape[after])])
+        for part in (value, new, places)
+    ]
+    return reshape(graph.apply(SCATTER, parts, {"kind": kind, "name": name})[0], value.shape)
+
+
+def _check_lines(subject: str, value: TensorValue, new: TensorValue, number: int) -> None:
+    """Axes joined with others must have the sizes of ``x``; one alone before or behind ``axis`` may have less."""
+    for axis, (size, given) in enumerate(zip(value.shape, new.shape, strict=True)):
+        alone = (axis < number and number == 1) or (axis > number and number == value.rank - 2)
+        shorter = isinstance(size, StaticDim) and isinstance(given, StaticDim) and int(given) <= int(size)
+        if axis != number and size != given and not (alone and shorter):
+            raise GraphError(
+                f"{subject}: axis {axis} of updates, {shape_text(new.shape)}, must have size '{size}' as in x, "
+                f"{shape_text(value.shape)}, not '{given}'; scatter into a slice of x"
+            )
+
+
+def _check_updates(subject: str, value: TensorValue, new: TensorValue, kind: str) -> None:
+    if value.dtype is not new.dtype:
+        raise GraphTypeError(
+            f"{subject}: operand 'updates' is {new.dtype} and operand 'x' is {value.dtype}; cast one of them"
+        )
+    if kind != "set" and value.dtype is DType.bool:
+        raise GraphTypeError(f"{subject}: operand 'x' must hold numbers, not bool; write .cast(DType.int8) if meant")
+
+
+def _scatter_nd(name: str, kind: str, x: object, updates: object, indices: object) -> TensorValue:
+    subject = f"ops.{name}"
+    graph = Graph.current(subject)
+    with Located():
+        value, new = as_tensor(graph, subject, "x", x), as_tensor(graph, subject, "updates", updates)
+        places = _indices(graph, subject, indices)
+        _check_updates(subject, value, new, kind)
+        depth = _depth(subject, value, places, 0)
+        wanted: Shape = (*places.shape[:-1], *value.shape[depth:])
+        if new.shape != wanted:
+            raise GraphError(
+                f"{subject}: updates must have shape {shape_text(wanted)}, the positions of indices and the axes of x "
+                f"that they leave, not {shape_text(new.shape)}; rebind or broadcast it"
+            )
+    rest = elements(value.shape[depth:])
+    count = elements(places.shape[:-1])
+    flat = [
+        reshape(value, [*value.shape[:depth], rest]),
+        reshape(new, [count, rest]),
+        reshape(places, [count, depth]),
+    ]
+    return reshape(graph.apply(SCATTER_ND, flat, {"kind": kind, "name": name})[0], value.shape)
+
+
+def scatter(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike, axis: int = -1) -> TensorValue:
+    """``x`` with ``result[..., indices[..., i, ...], ...] = updates[..., i, ...]`` along ``axis``.
+
+    Args:
+        x: any element type and shape.
+        updates: the same element type and number of axes.
+        indices: int32 or int64, the shape of ``updates``.
+        axis: the axis that the indices count along.
+
+    Raises:
+        GraphError: shapes that do not fit.
+        GraphTypeError: element types that do not fit.
+    """
+    return _scatter("scatter", "set", x, updates, indices, axis)
+
+
+def scatter_add(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike, axis: int = -1) -> TensorValue:
+    """`scatter` that adds the updates one after the other; each sum is rounded."""
+    return _scatter("scatter_add", "add", x, updates, indices, axis)
+
+
+def scatter_max(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike, axis: int = -1) -> TensorValue:
+    """`scatter` that keeps the larger element; NaN wins."""
+    return _scatter("scatter_max", "max", x, updates, indices, axis)
+
+
+def scatter_min(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike, axis: int = -1) -> TensorValue:
+    """`scatter` that keeps the smaller element; NaN wins."""
+    return _scatter("scatter_min", "min", x, updates, indices, axis)
+
+
+def scatter_mul(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike, axis: int = -1) -> TensorValue:
+    """`scatter` that multiplies by the updates one after the other; each product is rounded."""
+    return _scatter("scatter_mul", "mul", x, updates, indices, axis)
+
+
+def scatter_nd(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike) -> TensorValue:
+    """``x`` with the slices at positions replaced: ``result[indices[i]] = updates[i]``.
+
+    Args:
+        x: any element type, shape ``[n_1, ..., n_k, *rest]``.
+        updates: the same element type, shape ``[*positions, *rest]``.
+        indices: int32 or int64, shape ``[*positions, k]``, k known.
+
+    Raises:
+        GraphError: shapes that do not fit.
+        GraphTypeError: element types that do not fit.
+    """
+    return _scatter_nd("scatter_nd", "set", x, updates, indices)
+
+
+def scatter_nd_add(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike) -> TensorValue:
+    """`scatter_nd` that adds the updates one after the other; each sum is rounded."""
+    return _scatter_nd("scatter_nd_add", "add", x, updates, indices)
+
+
+def scatter_nd_max(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike) -> TensorValue:
+    """`scatter_nd` that keeps the larger element; NaN wins."""
+    return _scatter_nd("scatter_nd_max", "max", x, updates, indices)
+
+
+def scatter_nd_min(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike) -> TensorValue:
+    """`scatter_nd` that keeps the smaller element; NaN wins."""
+    return _scatter_nd("scatter_nd_min", "min", x, updates, indices)
+
+
+def scatter_nd_mul(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike) -> TensorValue:
+    """`scatter_nd` that multiplies by the updates one after the other; each product is rounded."""
+    return _scatter_nd("scatter_nd_mul", "mul", x, updates, indices)

@@ -1,0 +1,185 @@
+"""softmax, logsoftmax, layer_norm, rms_norm: made of ops of the library, which fusion makes one kernel each.
+
+All are stable: softmax subtracts the maximum first, layer_norm takes the variance of what is left of the mean. f16 and
+bf16 are computed in f32 throughout and rounded once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from halfulp.compiler import Graph, GraphError, GraphTypeError, TensorValue
+from halfulp.compiler.locations import Located
+from halfulp.compiler.types import shape_text
+
+from .arithmetic import div
+from .axes import axis_of
+from .contract import FLOATS, Array, Contract, promise
+from .elementary import exp, log, sqrt, supported
+from .elementwise import wrong_dtype
+from .promotion import TensorValueLike, as_tensor, cast_to
+from .reduction import centered_variance, max, mean, sum, summation_steps, widened
+
+EXP_DTYPES = supported("exp", "log")
+
+
+def _floats(subject: str, x: object) -> TensorValue:
+    graph = Graph.current(subject)
+    value = as_tensor(graph, subject, "x", x)
+    if not value.dtype.is_float:
+        raise GraphTypeError(f"{subject}: {wrong_dtype(value.dtype, FLOATS)}")
+    return value
+
+
+def softmax(x: TensorValueLike, axis: int = -1) -> TensorValue:
+    """``exp(x - max) / sum(exp(x - max))`` along ``axis``. A row with NaN, +inf, or nothing but -inf is NaN.
+
+    Raises:
+        GraphError: ``x`` has no such axis.
+        GraphTypeError: ``x`` is no tensor of floats.
+    """
+    with Located():
+        value = _floats("ops.softmax", x)
+        number = axis_of("ops.softmax", value, axis)
+    wide = widened(value)
+    powers = exp(wide - max(wide, axis=number))
+    return cast_to(powers / sum(powers, number), value.dtype)
+
+
+def logsoftmax(x: TensorValueLike, axis: int = -1) -> TensorValue:
+    """``(x - max) - log(sum(exp(x - max)))`` along ``axis``. A row with NaN, +inf, or nothing but -inf is NaN.
+
+    Raises:
+        GraphError: ``x`` has no such axis.
+        GraphTypeError: ``x`` is no tensor of floats.
+    """
+    with Located():
+        value = _floats("ops.logsoftmax", x)
+        number = axis_of("ops.logsoftmax", value, axis)
+    wide = widened(value)
+    moved = wide - max(wide, axis=number)
+    return cast_to(moved - log(sum(exp(moved), number)), value.dtype)
+
+
+def layer_norm(x: TensorValueLike, gamma: TensorValueLike, beta: TensorValueLike, epsilon: float) -> TensorValue:
+    """``(x - mean) * (1 / sqrt(var + epsilon)) * gamma + beta`` along the last axis.
+
+    Args:
+        x: floats, shape ``[..., n]``.
+        gamma: ``[n]``.
+        beta: ``[n]``.
+        epsilon: keeps the root from 0.
+
+    Raises:
+        GraphError: a shape that does not fit, or ``x`` is a scalar.
+        GraphTypeError: an operand that is no tensor of floats.
+    """
+    subject = "ops.layer_norm"
+    with Located():
+        value = _floats(subject, x)
+        last = axis_of(subject, value, -1)
+        scale, shift = (_row(subject, value, name, v) for name, v in (("gamma", gamma), ("beta", beta)))
+    centered, variance = centered_variance(widened(value), last)
+    normal = centered * div(1.0, sqrt(variance + epsilon))
+    return cast_to(normal * scale + shift, value.dtype)
+
+
+def rms_norm(
+    x: TensorValueLike,
+    weight: TensorValueLike,
+    epsilon: float,
+    weight_offset: float = 0.0,
+    multiply_before_cast: bool = True,
+) -> TensorValue:
+    """``x * (1 / sqrt(mean(x^2) + epsilon)) * (weight + weight_offset)`` along the last axis.
+
+    Args:
+        x: floats, shape ``[..., n]``.
+        weight: ``[n]``.
+        epsilon: keeps the root from 0.
+        weight_offset: added to the weight first (1 for Gemma).
+        multiply_before_cast: whether f16 and bf16 are rounded after the product with the weight, else before and after.
+
+    Raises:
+        GraphError: a shape that does not fit, or ``x`` is a scalar.
+        GraphTypeError: an operand that is no tensor of floats.
+    """
+    subject = "ops.rms_norm"
+    with Located():
+        value = _floats(subject, x)
+        last = axis_of(subject, value, -1)
+        scale = _row(subject, value, "weight", weight)
+    wide = widened(value)
+    normal = wide * div(1.0, sqrt(mean(wide * wide, last) + epsilon))
+    factor = scale + weight_offset if weight_offset else scale
+    if not multiply_before_cast:
+        normal = cast_to(cast_to(normal, value.dtype), wide.dtype)
+    return cast_to(normal * factor, value.dtype)
+
+
+def _row(subject: str, x: TensorValue, name: str, operand: object) -> TensorValue:
+    """A parameter of shape [n], in the type that is computed in."""
+    value = as_tensor(x.graph, subject, name, operand)
+    if value.shape != x.shape[-1:]:
+        raise GraphError(
+            f"{subject}: operand {name!r} must have shape {shape_text(x.shape[-1:])}, the last axis of x, "
+            f"{shape_text(x.shape)}, not {shape_text(value.shape)}"
+        )
+    if not value.dtype.is_float:
+        raise GraphTypeError(f"{subject}: operand {name!r}: {wrong_dtype(value.dtype, FLOATS)}")
+    return cast_to(value, widened(x).dtype)
+
+
+# -- contracts, with u = epsilon / 2: of softmax, the sum of positive terms is off by as many u as it has steps at most,
+# each term by 2 ulp of exp and half an ulp of its argument, which is as large as the spread of the row
+
+
+def _spread(x: Array) -> Array:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.ptp(np.where(np.isfinite(x), x, 0), axis=-1, keepdims=True))
+
+
+def _reference_softmax(x: Array) -> Array:
+    powers = np.exp(x - x.max(-1, keepdims=True))
+    return np.asarray(powers / powers.sum(-1, keepdims=True))
+
+
+def _reference_logsoftmax(x: Array) -> Array:
+    moved = x - x.max(-1, keepdims=True)
+    return np.asarray(moved - np.log(np.exp(moved).sum(-1, keepdims=True)))
+
+
+def _softmax_tolerance(epsilon: float, x: Array) -> Array:
+    return np.asarray((summation_steps(x.shape[-1]) + 6 + _spread(x)) * epsilon * np.nan_to_num(_reference_softmax(x)))
+
+
+def _logsoftmax_tolerance(epsilon: float, x: Array) -> Array:
+    return np.asarray((summation_steps(x.shape[-1]) + 6 + 2 * _spread(x)) * epsilon)
+
+
+promise(
+    Contract(
+        "softmax",
+        softmax,
+        1,
+        EXP_DTYPES,
+        None,
+        _reference_softmax,
+        tolerance=_softmax_tolerance,
+        tolerance_text="2 (steps + 6 + spread of the row) * u * y",
+        layout="rows",
+    )
+)
+promise(
+    Contract(
+        "logsoftmax",
+        logsoftmax,
+        1,
+        EXP_DTYPES,
+        None,
+        _reference_logsoftmax,
+        tolerance=_logsoftmax_tolerance,
+        tolerance_text="2 (steps + 6 + 2 * spread of the row) * u",
+        layout="rows",
+    )
+)

@@ -1,0 +1,267 @@
+"""Order along an axis: argmax, argmin, top_k, bottom_k, argsort, cumsum.
+
+NaN counts as larger than every number (argmax, top_k and argsort) and smaller as well for argmin: the first NaN is
+found by both. Equal elements keep the order of their indices, 0.0 and -0.0 being equal. Indices are int64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.builtin import TensorType as BlockType
+
+from halfulp.compiler import DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
+from halfulp.compiler.dims import StaticDim
+from halfulp.compiler.locations import Located
+from halfulp.compiler.opdef import OpCall, OpDef
+from halfulp.compiler.registry import ParameterSpec, register_op
+from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
+from halfulp.compiler.types import shape_text
+
+from .axes import axis_of
+from .comparison import equal, is_nan, logical_or, where
+from .contract import NUMBERS
+from .elementwise import wrong_dtype
+from .promotion import TensorValueLike, as_tensor, cast_to
+from .reduction import max, min, widened
+from .reshaping import elements, reshape
+from .selection import transpose
+from .sizes import iota
+
+BLOCK = 4096
+"""Elements that one element is compared with at a time."""
+COLUMNS = 64
+"""Sums that a program of cumsum carries side by side."""
+BEYOND = (1 << 63) - 1
+
+
+def argmax(x: TensorValueLike, axis: int = -1) -> TensorValue:
+    """Where the largest element along ``axis`` is, as int64; the first of several. The first NaN, if there is one.
+
+    Raises:
+        GraphError: ``x`` has no such axis.
+        GraphTypeError: ``x`` is no tensor of numbers.
+    """
+    return _position("ops.argmax", x, axis, largest=True)
+
+
+def argmin(x: TensorValueLike, axis: int = -1) -> TensorValue:
+    """Where the smallest element along ``axis`` is, as int64; the first of several. The first NaN, if there is one.
+
+    Raises:
+        GraphError: ``x`` has no such axis.
+        GraphTypeError: ``x`` is no tensor of numbers.
+    """
+    return _position("ops.argmin", x, axis, largest=False)
+
+
+def _position(subject: str, x: object, axis: object, *, largest: bool) -> TensorValue:
+    """The least index whose element is the extreme one, which is NaN if one is."""
+    value, number = _numbers(subject, x, axis)
+    value = widened(value)
+    extreme = max(value, axis=number) if largest else min(value, axis=number)
+    found = equal(value, extreme)
+    if value.dtype.is_float:
+        found = logical_or(found, is_nan(value))
+    shape = [1] * value.rank
+    indices = reshape(iota(value.graph, value.shape[number], value.device), [*shape[:number], -1, *shape[number + 1 :]])
+    return min(where(found, indices, BEYOND), axis=number)
+
+
+def _numbers(subject: str, x: object, axis: object) -> tuple[TensorValue, int]:
+    graph = Graph.current(subject)
+    with Located():
+        value = as_tensor(graph, subject, "x", x)
+        if value.dtype not in NUMBERS:
+            raise GraphTypeError(f"{subject}: {wrong_dtype(value.dtype, NUMBERS)}")
+        return value, axis_of(subject, value, axis)
+
+
+# -- sorting: the rank of an element is the number of those that come before it
+
+
+def _infer_sorted(operands: Sequence[TensorType], parameters: Mapping[str, Any]) -> list[TensorType]:
+    (x,) = operands
+    size = x.shape[-1] if parameters["k"] < 0 else parameters["k"]
+    shape = (*x.shape[:-1], size)
+    return [TensorType(x.dtype, shape, x.device), TensorType(DType.int64, shape, x.device)]
+
+
+def _before(k: KernelBuilder, call: OpCall, others: Value, own: Value) -> tuple[Value, Value]:
+    """Which of the others come strictly before the own element, and which are equal to it."""
+    ascending = call.parameters["ascending"]
+    dtype = call.operands[0].dtype
+    if not dtype.is_float:
+        less = {"signed": "lt", "unsigned": "ult", "bool": "ult"}[dtype.kind]
+        pair = (others, own) if ascending else (own, others)
+        return k.compare(less, *pair), others == own
+    nan, own_nan = others != others, own != own
+    smaller = (others < own) if ascending else (others > own)
+    nan_first = (~nan & own_nan) if ascending else (nan & ~own_nan)
+    return smaller | nan_first, (others == own) | (nan & own_nan)
+
+
+def _sorted_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    """Program (row, i) counts what comes before element i, and writes it there; beyond k that is dropped."""
+    (source,) = operands
+
+    def body(k: KernelBuilder) -> None:
+        read, values, indices = k.arguments
+        row, place = k.program_ids
+        own = k.splat(k.read(read, row, place), [BLOCK])
+        position = k.cast(place, i64)
+        size = k.dim(read, 1)
+
+        def count(chunk: Value, total: Value) -> list[Value]:
+            others = k.load(k.window(read, [row, chunk], [1, BLOCK], squeezed=[0]))
+            at = k.iota([BLOCK], i64) + k.cast(chunk * BLOCK, i64)
+            first, same = _before(k, call, others, own)
+            counted = (first | (same & (at < position))) & (at < k.cast(size, i64))
+            return [total + k.reduce("add", k.select(counted, k.constant(1, BlockType(i64, [BLOCK])), 0))]
+
+        (rank,) = k.for_loop(0, (size + (BLOCK - 1)) // BLOCK, [k.constant(0, i64)], count)
+        target = k.cast(rank, IndexType())
+        k.write(k.extract(own, 0), values, row, target)
+        k.write(position, indices, row, target)
+
+    entry.launch("sort", [source, *results], [entry.dim(source, 0), entry.dim(source, 1)], body)
+
+
+SORT = register_op(
+    OpDef(
+        "sort",
+        "opaque",
+        ("x",),
+        _infer_sorted,
+        parameters=(ParameterSpec("ascending", bool), ParameterSpec("k", int)),
+        recipe=_sorted_recipe,
+    )
+)
+
+
+def _sorted(value: TensorValue, axis: int, k: int, *, ascending: bool) -> tuple[TensorValue, TensorValue]:
+    """The first k elements along an axis in order (all of them if k is -1), and their indices."""
+    last = value.rank - 1
+    moved = value if axis == last else transpose(value, axis, last)
+    rows = reshape(moved, [elements(moved.shape[:-1]), moved.shape[-1]])
+    parts = value.graph.apply(SORT, [rows], {"ascending": ascending, "k": k})
+    size = moved.shape[-1] if k < 0 else k
+    values, indices = (reshape(part, [*moved.shape[:-1], size]) for part in parts)
+    if axis == last:
+        return values, indices
+    return transpose(values, axis, last), transpose(indices, axis, last)
+
+
+def top_k(x: TensorValueLike, k: int, axis: int = -1) -> tuple[TensorValue, TensorValue]:
+    """The k largest elements along ``axis`` in descending order, and their indices (int64).
+
+    Raises:
+        GraphError: k is negative or more than the axis is known to have, or there is no such axis.
+        GraphTypeError: ``x`` is no tensor of numbers, or k no int.
+    """
+    return _first_k("ops.top_k", x, k, axis, ascending=False)
+
+
+def bottom_k(x: TensorValueLike, k: int, axis: int = -1) -> tuple[TensorValue, TensorValue]:
+    """The k smallest elements along ``axis`` in ascending order, and their indices (int64).
+
+    Raises:
+        GraphError: k is negative or more than the axis is known to have, or there is no such axis.
+        GraphTypeError: ``x`` is no tensor of numbers, or k no int.
+    """
+    return _first_k("ops.bottom_k", x, k, axis, ascending=True)
+
+
+def _first_k(subject: str, x: object, k: object, axis: object, *, ascending: bool) -> tuple[TensorValue, TensorValue]:
+    value, number = _numbers(subject, x, axis)
+    with Located():
+        if isinstance(k, bool) or not isinstance(k, int | np.integer):
+            raise GraphTypeError(f"{subject}: k must be an int, not {k!r}")
+        size = value.shape[number]
+        if k < 0 or (isinstance(size, StaticDim) and k > int(size)):
+            raise GraphError(
+                f"{subject}: k must be from 0 to '{size}', the size of axis {number} of x, {shape_text(value.shape)}, "
+                f"not {k}"
+            )
+    return _sorted(value, number, int(k), ascending=ascending)
+
+
+def argsort(x: TensorValueLike, ascending: bool = True) -> TensorValue:
+    """The indices (int64) that put the elements of the last axis in order; equal ones keep theirs.
+
+    Raises:
+        GraphError: ``x`` is a scalar.
+        GraphTypeError: ``x`` is no tensor of numbers.
+    """
+    value, number = _numbers("ops.argsort", x, -1)
+    return _sorted(value, number, -1, ascending=ascending)[1]
+
+
+# -- cumsum
+
+
+def _infer_cumsum(operands: Sequence[TensorType], parameters: Mapping[str, Any]) -> list[TensorType]:
+    return [operands[0]]
+
+
+def _cumsum_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    """x [a, n, b]: a program carries the sums of some columns, element after element."""
+    exclusive, reverse = call.parameters["exclusive"], call.parameters["reverse"]
+    element = call.operands[0].dtype.to_element_type()
+
+    def body(k: KernelBuilder) -> None:
+        read, write = k.arguments
+        row, chunk = k.program_ids
+        size, start = k.dim(read, 1), chunk * COLUMNS
+
+        def window(ref: Value, place: Value) -> Value:
+            return k.window(ref, [row, place, start], [1, 1, COLUMNS], indexing="element", squeezed=[0, 1])
+
+        def step(index: Value, total: Value) -> list[Value]:
+            place = size - 1 - index if reverse else index
+            after = total + k.load(window(read, place))
+            k.store(total if exclusive else after, window(write, place))
+            return [after]
+
+        k.for_loop(0, size, [k.constant(0, BlockType(element, [COLUMNS]))], step)
+
+    (source,) = operands
+    grid = [entry.dim(source, 0), (entry.dim(source, 2) + (COLUMNS - 1)) // COLUMNS]
+    entry.launch("cumsum", [source, *results], grid, body)
+
+
+CUMSUM = register_op(
+    OpDef(
+        "cumsum",
+        "opaque",
+        ("x",),
+        _infer_cumsum,
+        parameters=(ParameterSpec("exclusive", bool), ParameterSpec("reverse", bool)),
+        fastmath=True,
+        recipe=_cumsum_recipe,
+    )
+)
+
+
+def cumsum(x: TensorValueLike, axis: int = -1, exclusive: bool = False, reverse: bool = False) -> TensorValue:
+    """The running sums along ``axis``, one rounding for each element; f16 and bf16 run in f32. Integers wrap.
+
+    Args:
+        x: numbers.
+        axis: the axis.
+        exclusive: whether a sum leaves its own element out, and so starts with 0.
+        reverse: whether to run from the end.
+
+    Raises:
+        GraphError: ``x`` has no such axis.
+        GraphTypeError: ``x`` is no tensor of numbers.
+    """
+    value, number = _numbers("ops.cumsum", x, axis)
+    wide = widened(value)
+    shape = [elements(value.shape[:number]), value.shape[number], elements(value.shape[number + 1 :])]
+    flags = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
+    result = value.graph.apply(CUMSUM, [reshape(wide, shape)], flags)[0]
+    return cast_to(reshape(result, value.shape), value.dtype)

@@ -1,0 +1,151 @@
+"""A call on arrays: compiled through the executor that the runtime registers, or interpreted step by step."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Region
+
+from halfulp.compiler import CompileOptions, Graph
+from halfulp.compiler.errors import FailedCheckError
+from halfulp.compiler.interpreter import interpret
+from halfulp.compiler.interpreter.overlaps import OverlapDetector
+from halfulp.compiler.interpreter.program_log import ProgramLog
+from halfulp.compiler.registry import find_executor
+from halfulp.compiler.tile_builder import EntryBuilder, Value
+
+from .emission import emit_call
+from .errors import BlockIndexError, KernelCheckError, OverlapError, program_text
+from .in_graph import call_in_graph, kernel_def
+from .indexing import OUT_OF_BOUNDS
+from .kernel_trace import ref_type
+from .prepare import Prepared
+from .specs import InterpretParams
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+LOADED_KERNELS = 256
+_loaded: OrderedDict[Any, Callable[..., Sequence[Any]]] = OrderedDict()
+
+
+def call_on_arrays(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
+    """Runs a call on numpy arrays, Buffers and the like. The results are Buffers if an argument is one.
+
+    Raises:
+        BlockIndexError: a block or slice outside of its array, where bounds are checked.
+        KernelCheckError: a ``pl.check`` did not hold.
+        OverlapError: two programs touch one element and one of them writes it, where that is looked for.
+    """
+    call = prepared.call
+    if call.debug:
+        print(prepared.plan.kernel.op)
+    if call.interpret or call.debug == "trace":
+        return interpreted(prepared, arrays)
+    return _compiled(prepared, arrays)
+
+
+def _compiled(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
+    wants_buffers = any(not isinstance(array, np.ndarray) and hasattr(array, "to_numpy") for array in arrays)
+    run = _loaded_call(prepared)
+    try:
+        outputs = run(*arrays)
+    except FailedCheckError as error:
+        _raise(prepared, error.message, _program(prepared, error.program))
+    return list(outputs) if wants_buffers else [output.to_numpy() for output in outputs]
+
+
+def _program(prepared: Prepared, number: int) -> tuple[int, ...]:
+    """The program id of a program that was counted row-major."""
+    ids = []
+    for size in reversed(prepared.mapping.static_grid):
+        ids.append(number % size if size else number)
+        number //= size or 1
+    return tuple(reversed(ids))
+
+
+def _raise(prepared: Prepared, message: str, program: tuple[int, ...]) -> NoReturn:
+    own = program[prepared.mapping.batch_rank :]
+    text = f"kernel {prepared.call.name!r}, {program_text(own)}: {message}"
+    raise (BlockIndexError if message.startswith(OUT_OF_BOUNDS) else KernelCheckError)(text, own)
+
+
+def _loaded_call(prepared: Prepared) -> Callable[..., Sequence[Any]]:
+    params = prepared.call.params
+    options = CompileOptions(**params.compile_options, fastmath=params.fastmath)
+    key = (kernel_def(prepared).name, options.key(), options.threads)
+    known = _loaded.get(key)
+    if known is None:
+        known = _loaded[key] = find_executor("pl.pallas_call")(_graph(prepared), options)
+        if len(_loaded) > LOADED_KERNELS:
+            _loaded.popitem(last=False)
+    else:
+        _loaded.move_to_end(key)
+    return known
+
+
+def _graph(prepared: Prepared) -> Graph:
+    """A graph that does nothing but this call."""
+    from dataclasses import replace
+
+    from halfulp.compiler import TensorType
+
+    from .specs import CompilerParams
+
+    types = [TensorType(m.dtype, m.shape) for m in prepared.mapping.inputs]
+    inside = replace(prepared, call=replace(prepared.call, params=CompilerParams()))
+    with Graph(prepared.call.name, input_types=types) as graph:
+        graph.output(*call_in_graph(inside, graph.inputs))
+    return graph
+
+
+# -- interpreted
+
+
+def entry_module(prepared: Prepared) -> ModuleOp:
+    """The call as a module of tile IR: an entry function on inputs and outputs, and the kernels it launches."""
+    types = [ref_type(m.shape, m.dtype) for m in prepared.mapping.block_mappings]
+    module, block = ModuleOp([]), Block(arg_types=types)
+    function = FuncOp("main", (types, []), Region(block))
+    entry = EntryBuilder(module, function)
+    arguments = [Value(entry, argument) for argument in block.args]
+    count = len(prepared.mapping.inputs)
+    emit_call(entry, prepared.plan, arguments[:count], arguments[count:])
+    entry.finish()
+    module.body.block.add_op(function)
+    return module
+
+
+def interpreted(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
+    """Runs a call step by step; the results are numpy arrays.
+
+    Raises:
+        BlockIndexError, KernelCheckError, OverlapError: as `call_on_arrays`.
+    """
+    call, mapping = prepared.call, prepared.mapping
+    inputs = [np.array(array) for array in arrays]
+    outputs = [np.zeros(tuple(map(int, m.shape)), m.dtype.to_numpy()) for m in mapping.outputs]
+    flat = [array.reshape(array.shape or (1,)) for array in (*inputs, *outputs)]
+    detector = _detector(prepared)
+    log = ProgramLog() if call.debug == "trace" else None
+    observers = [observer for observer in (detector, log) if observer is not None]
+    result = interpret(entry_module(prepared), "main", flat, observers=observers)
+    if result.failed is not None:
+        _raise(prepared, result.failed.message, result.failed.program or ())
+    if detector is not None and detector.found is not None:
+        raise OverlapError(f"kernel {call.name!r}: {detector.found}")
+    return outputs
+
+
+def _detector(prepared: Prepared) -> OverlapDetector | None:
+    params = prepared.call.interpret
+    if not isinstance(params, InterpretParams) or not params.detect_overlaps:
+        return None
+    words = prepared.call.params.dimension_semantics or ()
+    ordered = [prepared.mapping.batch_rank + axis for axis, word in enumerate(words) if word == "arbitrary"]
+    names = [m.origin for m in prepared.mapping.block_mappings]
+    return OverlapDetector(prepared.plan.kernel.op.sym_name.data, names, ordered)

@@ -1,0 +1,85 @@
+"""What a function will do, as far as that can be told without calling it: its code and all values that it refers to.
+
+Two calls of `pallas_call` share a traced kernel only if the fingerprints of kernel and index maps are equal. A
+function that refers to something whose content may change unseen, such as a list, has none, and is traced anew.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from halfulp.compiler import DType
+
+_VALUES = (bool, int, float, complex, str, bytes, type(None), type(...), DType, Enum, np.generic, np.dtype)
+_MOST_DEPTH = 8
+
+
+class NoFingerprint(Exception):  # noqa: N818 (no error: the caller traces anew)
+    """The function refers to something whose content may change."""
+
+
+def fingerprint(function: Callable[..., Any] | None) -> Any:
+    """A hashable value that is equal for functions that do the same.
+
+    Raises:
+        NoFingerprint: there is none.
+    """
+    return None if function is None else _of(function, 0, frozenset())
+
+
+def _of(value: Any, depth: int, seen: frozenset[int]) -> Any:
+    if isinstance(value, _VALUES):
+        # 1, 1.0 and True are equal, -0.0 and 0.0 too
+        return (type(value), repr(value)) if isinstance(value, float | np.generic) else (type(value), value)
+    if depth > _MOST_DEPTH:
+        raise NoFingerprint
+    if isinstance(value, tuple | frozenset):
+        return (type(value), *(_of(item, depth + 1, seen) for item in value))
+    if isinstance(value, types.ModuleType):
+        return ("module", value.__name__)
+    if isinstance(value, type | types.BuiltinFunctionType | np.ufunc):
+        return ("named", getattr(value, "__module__", ""), value)
+    if isinstance(value, types.FunctionType):
+        return _of_function(value, depth, seen)
+    if hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
+        parts = (value.func, value.args, tuple(sorted(value.keywords.items())))
+        return ("partial", *(_of(part, depth + 1, seen) for part in parts))
+    if getattr(type(value), "__module__", "").startswith("halfulp.") and type(value).__hash__ not in (None, object.__hash__):
+        return ("value", type(value), value)
+    raise NoFingerprint
+
+
+def _of_function(function: types.FunctionType, depth: int, seen: frozenset[int]) -> Any:
+    if function.__module__.startswith("halfulp."):
+        return ("own", function.__module__, function.__qualname__)
+    if id(function) in seen:
+        return ("recursion", function.__qualname__)
+    seen = seen | {id(function)}
+    cells = []
+    for cell in function.__closure__ or ():
+        try:
+            cells.append(_of(cell.cell_contents, depth + 1, seen))
+        except ValueError:
+            cells.append("empty")
+    globals_used = [
+        (name, _of(function.__globals__[name], depth + 1, seen))
+        for name in _names_in(function.__code__)
+        if name in function.__globals__
+    ]
+    defaults = _of(function.__defaults__ or (), depth + 1, seen)
+    keywords = _of(tuple(sorted((function.__kwdefaults__ or {}).items())), depth + 1, seen)
+    return ("function", function.__code__, tuple(cells), tuple(globals_used), defaults, keywords)
+
+
+def _names_in(code: types.CodeType) -> list[str]:
+    """The globals (and attributes) named in a function and the functions inside it."""
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= set(_names_in(constant))
+    return sorted(names)

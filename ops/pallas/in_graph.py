@@ -1,0 +1,113 @@
+"""A call on tensors of a graph: the traced kernel is registered under the hash of its IR and becomes a custom op."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from halfulp.compiler import DeviceRef, Graph, GraphError, TensorType, TensorValue, Weight
+from halfulp.compiler.kernel_call import KernelCall
+from halfulp.compiler.registry import KernelDef, OperandSpec, OutputSpec, register_kernel
+from halfulp.compiler.tile_builder import Value
+
+from .emission import Plan, emit_call
+from .errors import fault
+from .prepare import Prepared
+from .specs import MemorySpace
+
+PREFIX = "pallas_call."
+
+
+def call_in_graph(prepared: Prepared, operands: Sequence[Any]) -> list[TensorValue]:
+    """Builds the call into the graph being built; arrays among the operands become constants.
+
+    Raises:
+        GraphError: tensors of several devices, or compiler parameters that belong to the options of the graph.
+    """
+    call, graph = prepared.call, Graph.current("pl.pallas_call")
+    if options := call.params.compile_options:
+        raise fault(
+            f"kernel {call.name!r}: compiler_params[{next(iter(options))!r}] is an option of the whole graph; pass it to "
+            "session.load(graph, options=CompileOptions(...))"
+        )
+    device = _device(prepared, operands)
+    values = [value if isinstance(value, TensorValue | Weight) else _constant(graph, value, device) for value in operands]
+    kernel = register_kernel(kernel_def(prepared), replace=True)
+    out_types = [TensorType(t.dtype, t.shape, device) for t in prepared.output_types]
+    sizes = prepared.plan.grid_operands
+    return graph.custom(kernel.name, device, [*values, *sizes], out_types, fastmath=call.params.fastmath)
+
+
+def _device(prepared: Prepared, operands: Sequence[Any]) -> DeviceRef:
+    """The device of the operands that need not be on the host."""
+    devices = {
+        operand.device
+        for operand, block in zip(operands, prepared.mapping.inputs, strict=True)
+        if isinstance(operand, TensorValue | Weight) and block.memory_space is not MemorySpace.HOST
+    }
+    if len(devices) > 1:
+        listed = " and ".join(sorted(map(str, devices)))
+        raise fault(f"kernel {prepared.call.name!r} has operands on {listed}; move them to one device with .to()")
+    return devices.pop() if devices else DeviceRef.CPU()
+
+
+def _constant(graph: Graph, value: Any, device: DeviceRef) -> TensorValue:
+    import numpy as np
+
+    from .call import array_type
+
+    array = np.ascontiguousarray(value)
+    given = array_type(value)
+    return graph.constant(array.tobytes(), TensorType(given.dtype, given.shape, device))
+
+
+def kernel_def(prepared: Prepared) -> KernelDef:
+    """The call as a kernel that graphs can name. Equal calls give the same name, in every process."""
+    plan, name = prepared.plan, prepared.call.name
+    digest = hashlib.sha256(plan.key().encode()).hexdigest()[:16]
+    operands = [
+        OperandSpec(own or f"input {number}", block.dtype, None, block.memory_space is MemorySpace.HOST)
+        for number, (own, block) in enumerate(zip(prepared.input_names, plan.mapping.inputs, strict=True))
+    ]
+    operands += [
+        OperandSpec(f"grid size {number}", size.dtype, ()) for number, size in enumerate(plan.grid_operands)
+    ]
+    outputs = [OutputSpec(f"output {number}", m.dtype, None) for number, m in enumerate(plan.mapping.outputs)]
+    return KernelDef(
+        f"{PREFIX}{name}.{digest}", tuple(operands), tuple(outputs), _Build(plan), check=_Check(plan, name).check
+    )
+
+
+class _Build:
+    """Emits the call when the graph is lowered."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+
+    def __call__(self, builder: Any, call: KernelCall, operands: Sequence[Value], outputs: Sequence[Value], /) -> None:
+        emit_call(builder, self.plan, operands, outputs)
+
+
+class _Check:
+    """The types that the kernel was traced for are the only ones that it takes."""
+
+    def __init__(self, plan: Plan, name: str) -> None:
+        self.plan = plan
+        self.name = name
+
+    def check(self, call: KernelCall) -> None:
+        """Raises GraphError for other types."""
+        mapping = self.plan.mapping
+        for given, block in zip((*call.operands, *call.outputs), _in_call_order(self.plan), strict=True):
+            if block is not None and given.shape != TensorType(block.dtype, block.shape).shape:
+                raise GraphError(
+                    f"kernel {self.name!r} was traced for shape {list(map(str, block.shape))}, not "
+                    f"{list(map(str, given.shape))}; call its pallas_call again for these tensors"
+                )
+        assert len(call.outputs) == len(mapping.outputs)
+
+
+def _in_call_order(plan: Plan) -> list[Any]:
+    mapping = plan.mapping
+    return [*mapping.inputs, *[None] * len(plan.grid_operands), *mapping.outputs]

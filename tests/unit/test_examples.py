@@ -1,0 +1,39 @@
+"""The examples run as they are, and stay short."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+LINES = 80
+
+
+def output_of(name: str) -> str:
+    run = subprocess.run(
+        [sys.executable, EXAMPLES / name], capture_output=True, text=True, encoding="utf-8", check=True, timeout=120
+    )
+    return run.stdout
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.name)
+def test_an_example_is_short_and_listed(path: Path) -> None:
+    assert len(path.read_text().splitlines()) < LINES
+    assert f"[{path.name}]({path.name})" in (EXAMPLES / "README.md").read_text()
+
+
+def test_log_probabilities_of_real_logits() -> None:
+    output = output_of("01_log_probabilities.py")
+    for prompt in json.loads((EXAMPLES / "data" / "smollm2_logits.json").read_text())["prompts"]:
+        assert repr(prompt) in output
+    assert "' Paris'        -0.26   ' Paris' -0.26  ' the' -2.74  ' London' -4.39  ' Le' -4.62  ' New' -4.68" in output
+    difference = re.search(r"largest difference from float64: (\S+)", output)
+    assert difference is not None
+    assert float(difference[1]) < 4e-6
+    assert re.search(r"^compile time: \d+\.\d+ s$", output, re.MULTILINE)
+    assert re.search(r"^kernel: \d+\.\d GB of logits per second$", output, re.MULTILINE)
