@@ -137,11 +137,17 @@ class ExpandMathPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for candidate in list(op.walk()):
-            function = candidate.name.removeprefix("math.")
+            function = function_of(candidate)
             if candidate.dialect_name() != "math" or function not in EXPANSIONS:
                 continue
             if not self.only or function in self.only:
                 expand(candidate, function)
+
+
+def function_of(op: Operation) -> str:
+    """The function that an op of ``math`` computes, by its name in the table of expansions."""
+    name = op.name.removeprefix("math.")
+    return "pow" if name == "powf" else name
 
 
 def expand(op: Operation, function: str) -> None:

@@ -10,9 +10,10 @@ from ...dialects import graph
 from ...dialects.graph.types import tensor_type
 from ...dims import Dim
 from ...registry import find_op
-from .access import Position, Positions, resolve
+from .access import Position, Positions, identity, resolve
 
 Space = tuple[Dim, ...]
+FIRST = Position(None)
 
 
 def shape_in_memory(value: SSAValue) -> Space:
@@ -67,11 +68,11 @@ class Group:
 
     @property
     def is_flat(self) -> bool:
-        """Whether every access is element i for element i, or the same element for all: axes do not matter then."""
-        rank = len(self.space)
-        whole = tuple(Position(axis) for axis in range(rank))
-        return (
-            not self.reductions
-            and not any(self.is_row_value(value) for value in self.outputs)
-            and all(at == whole or all(position.axis is None for position in at) for _, at in self.sources())
+        """Whether every access is element i for element i, or the first element for all: axes do not matter then."""
+        if self.reductions or any(self.is_row_value(value) for value in self.outputs):
+            return False
+        whole = identity(len(self.space))
+        return all(
+            (at == whole and shape_in_memory(value) == self.space) or all(position == FIRST for position in at)
+            for value, at in self.sources()
         )
