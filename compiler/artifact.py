@@ -1,8 +1,8 @@
 """What compiling a graph yields: object code and the tables that the runtime needs to call it.
 
 The object exports one function per segment, all of type ``void (ptr buffers, ptr dims)``. ``buffers`` is an array of
-pointers: the status words, the computed dims, then one pointer for each entry of ``CompiledGraph.buffers``. ``dims`` is an array of
-i64: the extents of all axes of all those entries, in order. A graph without data-dependent dims has one
+pointers: the status words, the computed dims, then one pointer for each entry of ``CompiledGraph.buffers``. ``dims``
+is an array of i64: the extents of all axes of all those entries, in order. A graph without data-dependent dims has one
 segment; each ``SetDim`` group ends a segment, because the buffers sized by it can be allocated only then.
 """
 

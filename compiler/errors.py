@@ -61,6 +61,15 @@ class CompileError(HalfulpError, RuntimeError):
     """A well-formed graph cannot be compiled for the chosen target and options."""
 
 
+class FailedCheckError(HalfulpError, ValueError):
+    """A check inside a kernel failed. ``program`` is the program of the grid, counted row-major."""
+
+    def __init__(self, message: str, kernel: str, program: int) -> None:
+        super().__init__(message)
+        self.kernel = kernel
+        self.program = program
+
+
 def near_names(name: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x' or 'y'?"`` for the known names closest to ``name``, or an empty string."""
     close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.6)

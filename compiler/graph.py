@@ -31,7 +31,8 @@ from .graph_inputs import checked_input_types, input_names_for
 from .kernel_call import match_call, match_parameters
 from .locations import Located, location_attribute, location_of, user_location
 from .options import ordered_flags, parse_fastmath
-from .registry import OpDef, find_kernel
+from .opdef import OpDef
+from .registry import find_kernel
 from .types import TensorType, shape_text
 from .values import TensorValue, Weight
 

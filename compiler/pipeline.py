@@ -51,6 +51,7 @@ def _passes_of(stage: str, options: CompileOptions, target: CpuTarget) -> list[t
         "tile": [
             ("fuse-ops", {}),
             ("convert-graph-to-tile", {}),
+            ("deduplicate-kernels", {}),
             ("mark-parallel-axes", {}),
             *_after_contraction(options),
         ],

@@ -30,7 +30,9 @@ from .opdef import OpDef
 
 if TYPE_CHECKING:
     from .dims import Dim
+    from .graph import Graph
     from .kernel_call import KernelCall
+    from .options import CompileOptions
 
 SizePattern: TypeAlias = "str | int"
 ParameterKind: TypeAlias = "type[bool | int | float | str | DType | Dim | tuple[Any, ...]]"
@@ -161,6 +163,14 @@ class KernelDef:
 PROVIDERS = "halfulp.registry"
 """The group of entry points whose modules register ops and kernels."""
 
+EXECUTORS = "halfulp.executor"
+"""The group of entry points whose modules register what runs graphs on arrays at once."""
+
+Executor: TypeAlias = "Callable[[Graph, CompileOptions], Callable[..., Sequence[Any]]]"
+"""Compiles a graph and gives a function from arrays to buffers, which raises `FailedCheckError` for a failed check."""
+
+_executors: list[Executor] = []
+
 _kernels: dict[str, KernelDef] = {}
 _ops: dict[str, OpDef] = {}
 
@@ -226,10 +236,34 @@ def find_op(name: str, subject: str) -> OpDef:
     return op
 
 
+def register_executor(executor: Executor) -> None:
+    """Make this what runs graphs for eager calls, from now on."""
+    _executors.append(executor)
+
+
+def find_executor(subject: str) -> Executor:
+    """What runs graphs for eager calls. ``subject`` starts the message if there is nothing.
+
+    Raises:
+        NotFoundError: nothing is registered.
+    """
+    if not _executors:
+        _import_group(EXECUTORS)
+    if not _executors:
+        raise NotFoundError(
+            f"{subject}: no executor is registered, so arrays cannot be computed on; import halfulp.runtime.eager, or "
+            "pass interpret=True"
+        )
+    return _executors[-1]
+
+
 def first_op(fits: Callable[[OpDef], bool]) -> OpDef | None:
     """The first registered op that fits, such as the one with a part in contraction; None if there is none."""
-    _import_providers()
-    return next(filter(fits, _ops.values()), None)
+    found = next(filter(fits, _ops.values()), None)
+    if found is None:
+        _import_providers()
+        found = next(filter(fits, _ops.values()), None)
+    return found
 
 
 def _find(table: Mapping[str, Definition], name: str) -> Definition | None:
@@ -238,11 +272,15 @@ def _find(table: Mapping[str, Definition], name: str) -> Definition | None:
     return table.get(name)
 
 
-@cache
 def _import_providers() -> None:
+    _import_group(PROVIDERS)
+
+
+@cache
+def _import_group(group: str) -> None:
     from importlib.metadata import entry_points  # 20 ms, on the first unknown name only
 
-    for provider in entry_points(group=PROVIDERS):
+    for provider in entry_points(group=group):
         provider.load()
 
 

@@ -83,5 +83,6 @@ def _new_folder(parent: Path, name: str) -> Path:
 
 def _cannot_write(path: Path, error: OSError) -> CompileError:
     return CompileError(
-        f"{DUMP_VARIABLE}: cannot write {path}: {error.strerror or error}; set it to a folder that can be written, or unset it"
+        f"{DUMP_VARIABLE}: cannot write {path}: {error.strerror or error}; "
+        "set it to a folder that can be written, or unset it"
     )

@@ -15,6 +15,7 @@ from .arithmetic import add, div, fma, mul, negate, sub
 from .attention import attention
 from .bands import band_part, outer
 from .broadcasting import broadcast_to
+from .calling import call
 from .casting import cast
 from .comparison import (
     equal,
@@ -34,6 +35,7 @@ from .comparison import (
     where,
 )
 from .constant import constant
+from .convolution import conv2d
 from .custom import custom
 from .elementary import (
     abs,
@@ -70,12 +72,15 @@ from .indexing import (
 )
 from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, floor_div, mod, shift_left, shift_right
 from .joining import concat, pad, repeat_interleave, stack, tile
+from .masking import masked_scatter, nonzero
 from .matmul import matmul
-from .normalization import layer_norm, logsoftmax, rms_norm, softmax
+from .normalization import group_norm, layer_norm, logsoftmax, rms_norm, softmax
 from .ordering import argmax, argmin, argsort, bottom_k, cumsum, top_k
+from .pooling import avg_pool2d, max_pool2d
 from .promotion import TensorValueLike
 from .reduction import max, mean, min, prod, stdev, sum, var
 from .reshaping import flatten, rebind, reshape, squeeze, unsqueeze
+from .resizing import CoordinateTransform, InterpolationMode, resize, resize_linear, resize_nearest
 from .selection import chunk, getitem, permute, slice_tensor, split, transpose
 from .sizes import range, shape_to_tensor
 
@@ -123,6 +128,8 @@ install_operators(
 )
 
 __all__ = [
+    "CoordinateTransform",
+    "InterpolationMode",
     "TensorValueLike",
     "abs",
     "acos",
@@ -132,6 +139,7 @@ __all__ = [
     "argsort",
     "atanh",
     "attention",
+    "avg_pool2d",
     "band_part",
     "bitwise_and",
     "bitwise_not",
@@ -139,11 +147,13 @@ __all__ = [
     "bitwise_xor",
     "bottom_k",
     "broadcast_to",
+    "call",
     "cast",
     "ceil",
     "chunk",
     "concat",
     "constant",
+    "conv2d",
     "cos",
     "cumsum",
     "custom",
@@ -160,6 +170,7 @@ __all__ = [
     "gelu",
     "greater",
     "greater_equal",
+    "group_norm",
     "is_inf",
     "is_nan",
     "layer_norm",
@@ -173,8 +184,10 @@ __all__ = [
     "logical_xor",
     "logprobs",
     "logsoftmax",
+    "masked_scatter",
     "matmul",
     "max",
+    "max_pool2d",
     "maximum",
     "mean",
     "min",
@@ -182,6 +195,7 @@ __all__ = [
     "mod",
     "mul",
     "negate",
+    "nonzero",
     "not_equal",
     "outer",
     "pad",
@@ -193,6 +207,9 @@ __all__ = [
     "relu",
     "repeat_interleave",
     "reshape",
+    "resize",
+    "resize_linear",
+    "resize_nearest",
     "rms_norm",
     "round",
     "rsqrt",

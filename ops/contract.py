@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
 import numpy.typing as npt
 
 from halfulp.compiler import DType, GraphError
@@ -46,6 +45,7 @@ class Contract:
         tolerance: the largest absolute error, from the result's epsilon, the operands and the parameters.
         tolerance_text: the bound in words, for the table.
         layout: what the reference works on: ``elements`` of any shape, ``rows`` (along the last axis), ``matrices``.
+        mpmath: the function's name in mpmath. The tests refine the reference of f64 with it, special values aside.
         conditions: how many bools stand before the operands, such as the condition of ``where``.
     """
 
@@ -59,6 +59,7 @@ class Contract:
     tolerance: Callable[..., Any] | None = None
     tolerance_text: str = ""
     layout: Literal["elements", "rows", "matrices"] = "elements"
+    mpmath: str = ""
     conditions: int = 0
 
     @property
@@ -88,35 +89,3 @@ def promise(contract: Contract) -> Contract:
         raise GraphError(f"ops.{contract.name} has a contract already")
     CONTRACTS[contract.name] = contract
     return contract
-
-
-def elementary(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The reference of an elementary function: ``function`` of numpy, and for f64 mpmath's ``name`` on 200 bits.
-
-    Special values always come from numpy.
-    """
-
-    def reference(*operands: Array, **parameters: Any) -> Array:
-        with np.errstate(all="ignore"):
-            result = np.asarray(function(*operands, **parameters))
-        if result.dtype != np.longdouble:
-            return result
-        return _refined(name, operands, result)
-
-    return reference
-
-
-def _refined(name: str, operands: tuple[Array, ...], result: Array) -> Array:
-    import mpmath
-
-    shaped = np.broadcast_arrays(result, *operands)[1:]
-    refined = result.copy()
-    with mpmath.workprec(200):
-        for index in np.ndindex(result.shape):
-            arguments = [float(operand[index]) for operand in shaped]
-            if np.isfinite(result[index]) and result[index] != 0 and np.isfinite(arguments).all():
-                value = getattr(mpmath, name)(*map(mpmath.mpf, arguments))
-                high = float(value)
-                if np.isfinite(high) and abs(high) > 1e-290:
-                    refined[index] = np.longdouble(high) + np.longdouble(float(value - high))
-    return refined

@@ -28,7 +28,6 @@ from .contract import (
     NUMBERS,
     Array,
     Contract,
-    elementary,
     promise,
 )
 from .elementwise import Flags, Recipe, apply_map, declare_map, is_unsigned, through_f32
@@ -251,7 +250,9 @@ def _reference_erf(x: Array) -> Array:
 
 def _reference_pow(x: Array, y: Array) -> Array:
     if x.dtype != object:
-        return np.asarray(np.power(x, y))
+        # powl of the C library gives inf for (-inf) ** -2.0**63
+        special = np.power(x.astype(np.float64), y.astype(np.float64))
+        return np.asarray(np.where(np.isfinite(x) & np.isfinite(y) & (x != 0), np.power(x, y), special))
     pairs = zip(x.ravel(), y.ravel(), strict=True)
     return np.array([_int_pow(int(a), int(b)) for a, b in pairs], object).reshape(x.shape)
 
@@ -262,8 +263,10 @@ def _int_pow(base: int, exponent: int) -> int:
     return builtin_pow(base, exponent, 1 << 64)
 
 
-def _promise(name: str, function: Callable[..., Any], ulp: float, reference: Callable[..., Any], *uses: str) -> None:
-    promise(Contract(name, function, 1, supported(*uses), ulp, reference))
+def _promise(
+    name: str, function: Callable[..., Any], ulp: float, reference: Callable[..., Any], *uses: str, mpmath: str = ""
+) -> None:
+    promise(Contract(name, function, 1, supported(*uses), ulp, reference, mpmath=mpmath))
 
 
 for _name, _function, _reference in (
@@ -276,8 +279,8 @@ for _name, _function, _reference in (
 promise(Contract("abs", abs, 1, NUMBERS, EXACT, np.abs))
 _promise("sqrt", sqrt, CORRECTLY_ROUNDED, np.sqrt)
 _promise("rsqrt", rsqrt, 1.0, lambda x: 1 / np.sqrt(x), "rsqrt")
-_promise("acos", acos, 2.0, elementary("acos", np.arccos))
-_promise("atanh", atanh, 2.0, elementary("atanh", np.arctanh))
+_promise("acos", acos, 2.0, np.arccos, mpmath="acos")
+_promise("atanh", atanh, 2.0, np.arctanh, mpmath="atanh")
 for _name, _function, _numpy in (
     ("exp", exp, np.exp),
     ("log", log, np.log),
@@ -287,5 +290,5 @@ for _name, _function, _numpy in (
     ("tanh", tanh, np.tanh),
     ("erf", erf, _reference_erf),
 ):
-    _promise(_name, _function, 1.0, elementary(_name, _numpy), _name)
-promise(Contract("pow", pow, 2, supported("pow") + INTEGERS, 2.0, _reference_pow))
+    _promise(_name, _function, 1.0, _numpy, _name, mpmath=_name)
+promise(Contract("pow", pow, 2, supported("pow") + INTEGERS, 2.0, _reference_pow, mpmath="power"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import i8
 
-from halfulp.compiler import Dim, Graph, GraphError, GraphTypeError, TensorType, TensorValue
+from halfulp.compiler import Dim, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
 from halfulp.compiler.dims import DimLike, StaticDim
 from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import OpCall, OpDef
@@ -17,9 +17,14 @@ from halfulp.compiler.types import as_shape, shape_text
 
 from .axes import axis_of, checked_axis
 from .broadcasting import broadcast_to
+from .casting import cast
 from .copying import BLOCK, copy_rows
+from .indexing import gather
+from .ordering import cumsum
 from .promotion import TensorValueLike, as_tensor, literal
+from .reduction import sum as sum_of
 from .reshaping import reshape, unsqueeze
+from .sizes import iota
 
 # -- concat, stack
 
@@ -225,33 +230,50 @@ def tile(x: TensorValueLike, repeats: Iterable[DimLike]) -> TensorValue:
 
 
 def repeat_interleave(
-    x: TensorValueLike, repeats: DimLike, axis: int | None = None, out_dim: DimLike | None = None
+    x: TensorValueLike, repeats: DimLike | TensorValue, axis: int | None = None, out_dim: DimLike | None = None
 ) -> TensorValue:
     """Each element along ``axis`` repeated, one after the other.
 
     Args:
         x: any element type and shape.
-        repeats: how often.
+        repeats: how often; or an integer tensor with a number for each element of the axis.
         axis: the axis; None flattens ``x`` first.
-        out_dim: the size of the result, which must be what the repeats make.
+        out_dim: the size of the result along the axis. Needed where ``repeats`` is a tensor: if the numbers make
+            less, the execution fails; if they make more, the rest is left out.
 
     Raises:
-        GraphError: ``repeats`` is negative, there is no such axis, or another ``out_dim``.
-        GraphTypeError: ``x`` is no tensor, or ``repeats`` no size.
+        GraphError: ``repeats`` is negative, there is no such axis, ``out_dim`` is missing or another size.
+        GraphTypeError: ``x`` is no tensor, or ``repeats`` is of another kind.
     """
     subject = "ops.repeat_interleave"
     graph = Graph.current(subject)
     with Located():
         value = as_tensor(graph, subject, "x", x)
-        (count,) = as_shape([repeats])
         number = 0 if axis is None else axis_of(subject, value, axis)
-        size = value.type.num_elements if axis is None else value.shape[number]
-        if out_dim is not None and size * count != Dim(out_dim):
-            raise GraphError(
-                f"{subject}: out_dim must be '{size * count}', the size that the repeats make, not {out_dim}"
-            )
-    flat = reshape(value, [value.type.num_elements]) if axis is None else value
-    return _repeat(flat, number, count, behind=True)
+        flat = reshape(value, [value.type.num_elements]) if axis is None else value
+        size = flat.shape[number]
+        if isinstance(repeats, TensorValue):
+            _check_repeats(subject, repeats, size, out_dim)
+        else:
+            (count,) = as_shape([repeats])
+            if out_dim is not None and size * count != Dim(out_dim):
+                raise GraphError(f"{subject}: out_dim must be '{size * count}', what the repeats make, not {out_dim!r}")
+    if not isinstance(repeats, TensorValue):
+        return _repeat(flat, number, count, behind=True)
+    assert out_dim is not None
+    # Element p of the result is the first one whose repeats, with all before it, reach beyond p.
+    ends = cumsum(cast(repeats, DType.int64))
+    places = unsqueeze(iota(graph, Dim(out_dim), value.device), 1)
+    return gather(flat, reshape(sum_of(cast(ends <= places, DType.int64), axis=1), [out_dim]), number)
+
+
+def _check_repeats(subject: str, repeats: TensorValue, size: Dim, out_dim: DimLike | None) -> None:
+    if not repeats.dtype.is_integral:
+        raise GraphTypeError(f"{subject}: repeats must hold integers, not {repeats.dtype}; cast them")
+    if repeats.shape != (size,):
+        raise GraphError(f"{subject}: repeats must have shape [{size}], not {shape_text(repeats.shape)}; rebind it")
+    if out_dim is None:
+        raise GraphError(f"{subject}: a tensor decides on the size of the result; state it with out_dim")
 
 
 def _repeat(value: TensorValue, axis: int, count: Dim, *, behind: bool) -> TensorValue:

@@ -19,6 +19,7 @@ from .elementary import exp, log, sqrt, supported
 from .elementwise import wrong_dtype
 from .promotion import TensorValueLike, as_tensor, cast_to
 from .reduction import centered_variance, max, mean, sum, summation_steps, widened
+from .reshaping import elements, reshape
 
 EXP_DTYPES = supported("exp", "log")
 
@@ -117,12 +118,51 @@ def rms_norm(
     return cast_to(normal * factor, value.dtype)
 
 
-def _row(subject: str, x: TensorValue, name: str, operand: object) -> TensorValue:
-    """A parameter of shape [n], in the type that is computed in."""
+def group_norm(
+    x: TensorValueLike, gamma: TensorValueLike, beta: TensorValueLike, num_groups: int, epsilon: float
+) -> TensorValue:
+    """`layer_norm` over groups of channels with all that lies behind them.
+
+    Args:
+        x: floats, ``[batch, channels, ...]``.
+        gamma: ``[channels]``.
+        beta: ``[channels]``.
+        num_groups: a divisor of the channels.
+        epsilon: keeps the root from 0.
+
+    Raises:
+        GraphError: a shape that does not fit.
+        GraphTypeError: an operand that is no tensor of floats.
+    """
+    subject = "ops.group_norm"
+    with Located():
+        value = _floats(subject, x)
+        if value.rank < 2:
+            raise GraphError(f"{subject}: x must be [batch, channels, ...], not {shape_text(value.shape)}")
+        if isinstance(num_groups, bool) or not isinstance(num_groups, int) or num_groups < 1:
+            raise GraphError(f"{subject}: num_groups must be a positive int, not {num_groups!r}")
+        channels = value.shape[1]
+        if channels // num_groups * num_groups != channels:
+            raise GraphError(
+                f"{subject}: axis 1 of x, {shape_text(value.shape)}, has size '{channels}', which is not provably a "
+                f"multiple of {num_groups} groups"
+            )
+        scale, shift = (_row(subject, value, name, v, 1) for name, v in (("gamma", gamma), ("beta", beta)))
+    wide = widened(value)
+    rows = reshape(wide, [value.shape[0], num_groups, channels // num_groups * elements(value.shape[2:])])
+    centered, variance = centered_variance(rows, 2)
+    normal = reshape(centered * div(1.0, sqrt(variance + epsilon)), value.shape)
+    behind = [1] * (value.rank - 2)
+    return cast_to(normal * reshape(scale, [channels, *behind]) + reshape(shift, [channels, *behind]), value.dtype)
+
+
+def _row(subject: str, x: TensorValue, name: str, operand: object, axis: int = -1) -> TensorValue:
+    """A parameter with one element for each of an axis, in the type that is computed in."""
     value = as_tensor(x.graph, subject, name, operand)
-    if value.shape != x.shape[-1:]:
+    if value.shape != (x.shape[axis],):
+        which = "the last axis" if axis == -1 else f"axis {axis}"
         raise GraphError(
-            f"{subject}: operand {name!r} must have shape {shape_text(x.shape[-1:])}, the last axis of x, "
+            f"{subject}: operand {name!r} must have shape {shape_text([x.shape[axis]])}, {which} of x, "
             f"{shape_text(x.shape)}, not {shape_text(value.shape)}"
         )
     if not value.dtype.is_float:

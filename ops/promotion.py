@@ -4,7 +4,7 @@ Two tensors: the result has the higher kind (bool < unsigned < signed < float) a
 is always the type of one of them. ``i8 + i32`` is i32, ``i32 + f32`` is f32 (integers round to nearest even as in a
 cast), ``i8 + u8``, ``i32 + f16`` and ``f16 + bf16`` are errors: say with a cast what is meant.
 
-A number or an array beside a tensor takes the tensor's type. Integers must be held exactly; floats round to the
+A number, a size or an array beside a tensor takes the tensor's type. Integers must be held exactly; floats round to the
 nearest number of the type, but stand beside floats only.
 """
 
@@ -18,9 +18,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from halfulp.compiler import DeviceRef, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue, Weight
+from halfulp.compiler import DeviceRef, Dim, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue, Weight
 
-TensorValueLike: TypeAlias = "TensorValue | Weight | int | float | bool | npt.NDArray[Any] | np.generic"
+TensorValueLike: TypeAlias = "TensorValue | Weight | Dim | int | float | bool | npt.NDArray[Any] | np.generic"
 """What ops take as operands."""
 
 _KIND_ORDER = ("bool", "unsigned", "signed", "float")
@@ -55,10 +55,18 @@ def as_tensors(graph: Graph, subject: str, names: Sequence[str], values: Sequenc
             f"{subject}: one operand at least must be a TensorValue, not {listed}; make one with ops.constant"
         )
     dtype, place = _common_dtype(subject, names, tensors)
-    return [
-        cast_to(tensors[i], dtype) if i in tensors else literal(graph, subject, names[i], value, dtype, place)
-        for i, value in enumerate(values)
-    ]
+
+    def converted(index: int, value: object) -> TensorValue:
+        if index in tensors:
+            return cast_to(tensors[index], dtype)
+        if isinstance(value, Dim) and value.symbols:
+            from .sizes import dim_value  # which is made of ops, and so needs this module
+
+            return dim_value(graph, value, dtype, place[1])
+        number = int(value) if isinstance(value, Dim) else value
+        return literal(graph, subject, names[index], number, dtype, place)
+
+    return [converted(index, value) for index, value in enumerate(values)]
 
 
 def as_tensor(graph: Graph, subject: str, name: str, value: object) -> TensorValue:

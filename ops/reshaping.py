@@ -12,7 +12,7 @@ from functools import reduce
 from typing import Any
 
 from halfulp.compiler import Dim, Graph, GraphError, GraphTypeError, TensorType, TensorValue
-from halfulp.compiler.dims import DimLike, StaticDim
+from halfulp.compiler.dims import DimLike, StaticDim, SymbolicDim
 from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import AxisAccess, OpCall, OpDef
 from halfulp.compiler.registry import ParameterSpec, register_op
@@ -21,6 +21,7 @@ from halfulp.compiler.types import as_shape, shape_text
 
 from .axes import axis_of, checked_axis
 from .copying import copy_rows
+from .defining import define_symbol
 from .promotion import TensorValueLike, as_tensor
 
 Shape = tuple[Dim, ...]
@@ -256,7 +257,6 @@ REBIND = register_op(
         ("x",),
         _infer_rebind,
         parameters=(ParameterSpec("shape", tuple), ParameterSpec("message", str, "")),
-        defines_symbols=True,
         recipe=_rebind_recipe,
     )
 )
@@ -284,4 +284,7 @@ def rebind(x: TensorValueLike, shape: Iterable[DimLike], message: str = "") -> T
             raise GraphTypeError(f"{subject}: message must be a str, not {message!r}")
     if target == value.shape:
         return value
+    for axis, size in enumerate(target):
+        if isinstance(size, SymbolicDim) and size.name not in graph.symbols:
+            define_symbol(value, axis, size)
     return graph.apply(REBIND, [value], {"shape": target, "message": message})[0]

@@ -19,8 +19,9 @@ from halfulp.compiler.types import as_shape, shape_text
 
 from .axes import axes_of, axis_of
 from .copying import copy_steps
+from .indexing import gather
 from .promotion import TensorValueLike, as_tensor
-from .reshaping import unsqueeze
+from .reshaping import reshape, unsqueeze
 
 Index: TypeAlias = Any
 """An int, a size, a slice, a pair (slice, size), a scalar tensor, ``...`` or None."""
@@ -159,8 +160,9 @@ def slice_tensor(x: TensorValueLike, indices: Iterable[Index]) -> TensorValue:
 
     Args:
         x: any element type and shape.
-        indices: for each axis an int (the axis goes), a slice, or a pair (slice, size) where the size cannot be
-            computed while the graph is built; ``...`` for the axes not named, None for a new axis of size 1.
+        indices: for each axis an int or an integer scalar of the graph (the axis goes), a slice, or a pair
+            (slice, size) where the size cannot be computed while the graph is built; ``...`` for the axes not named,
+            None for a new axis of size 1.
             Negative numbers count from the end. Steps may be negative.
 
     Raises:
@@ -177,6 +179,9 @@ def slice_tensor(x: TensorValueLike, indices: Iterable[Index]) -> TensorValue:
             _range(subject, value, axis, entry)
             for axis, entry in enumerate(entry for entry in entries if entry is not None)
         ]
+    for axis, entry in enumerate(entry for entry in entries if entry is not None):
+        if isinstance(entry, TensorValue):
+            value = gather(value, reshape(entry, [1]), axis)
     result = _sliced(graph, value, ranges)
     return _with_new_axes(result, [entry for entry in entries if entry is None or not _drops(entry)])
 
@@ -218,6 +223,13 @@ def _range(subject: str, value: TensorValue, axis: int, entry: Index) -> _Range:
         return _slice_range(subject, value, axis, entry, None)
     if isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], slice):
         return _slice_range(subject, value, axis, entry[0], Dim(entry[1]))
+    if isinstance(entry, TensorValue):
+        if entry.rank:
+            raise GraphError(
+                f"{subject}: the index of axis {axis} must be a scalar, not of shape {shape_text(entry.shape)}; "
+                "use ops.gather"
+            )
+        return _Range(Dim(0), Dim(1), dropped=True)  # what is gathered has one element there
     if isinstance(entry, bool) or not (isinstance(entry, Dim) or hasattr(entry, "__index__")):
         raise GraphTypeError(
             f"{subject}: the index of axis {axis} must be an int, a slice, (slice, size), None or ..., not {entry!r}"

@@ -34,6 +34,11 @@ _SUFFIX, _UNFINISHED = ".bin", ".tmp"
 _ABANDONED_SECONDS = 3600.0
 """An unfinished file this old belongs to a process that was killed."""
 
+_PUTS_BETWEEN_LOOKS = 64
+"""Entries of this process after which it looks at the folder again: a look takes a few microseconds for each entry."""
+
+_known_sizes: dict[Path, tuple[int, int]] = {}  # bytes in a folder when last looked at or added to, entries since
+
 _log = logger("cache")
 
 
@@ -134,7 +139,7 @@ class DiskCache:
         except BaseException:
             self._remove(unfinished)
             raise
-        self._trim()
+        self._account(len(content) + _HEADER)
         return True
 
     def clear(self) -> int:
@@ -185,7 +190,16 @@ class DiskCache:
             _log.info("cannot list %s: %s", self.folder, error)
         return sorted(found, key=lambda file: file[1].st_mtime_ns)
 
-    def _trim(self) -> None:
+    def _account(self, nbytes: int) -> None:
+        """Looks at the whole folder when it may be full, at first, and now and then, for what others have put there."""
+        known, count = _known_sizes.get(self.folder, (self.limit, 0))
+        if known + nbytes > self.limit or count >= _PUTS_BETWEEN_LOOKS:
+            _known_sizes[self.folder] = (self._trim(), 0)
+        else:
+            _known_sizes[self.folder] = (known + nbytes, count + 1)
+
+    def _trim(self) -> int:
+        """Removes abandoned files, and entries beyond the limit; gives the bytes that are left."""
         now = time.time()
         for path, status in self._files(_UNFINISHED):
             if now - status.st_mtime > _ABANDONED_SECONDS:
@@ -197,6 +211,7 @@ class DiskCache:
                 break
             self._remove(path)
             total -= status.st_size
+        return total
 
     @staticmethod
     def _remove(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """How many threads this process should use: what its CPU affinity and its cgroups allow.
 
 A container with a quota of two CPUs on a machine with 64 still sees 64; more threads than the quota only get
-throttled. Linux's cgroup v2 (``cpu.max``) and v1 (``cpu.cfs_quota_us``) are read, at every level above the process's own.
+throttled. Linux's cgroup v2 (``cpu.max``) and v1 (``cpu.cfs_quota_us``) are read, at every level above the process.
 """
 
 from __future__ import annotations

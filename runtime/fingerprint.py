@@ -8,50 +8,43 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from enum import Enum
+from collections import OrderedDict
+from collections.abc import Iterator
 from functools import cache
-from types import FunctionType, MethodType, ModuleType
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from halfulp.compiler.artifact import ABI_VERSION
 from halfulp.compiler.registry import find_kernel, find_op
 
+from .code_text import code_text
+
 if TYPE_CHECKING:
     from halfulp.compiler.codegen.cpu import CpuTarget
     from halfulp.compiler.graph import Graph
     from halfulp.compiler.options import CompileOptions
 
-OURS = "halfulp."
+REMEMBERED_DEFINITIONS = 4096
 
-_graphs: WeakKeyDictionary[Graph, _GraphText] = WeakKeyDictionary()
-_known: dict[int, tuple[object, bool]] = {}  # by id, with the definition, so that the id stays its own
-
-
-@dataclass(frozen=True)
-class _GraphText:
-    """A complete graph, which takes no more ops: its text and the names of what it calls."""
-
-    text: str
-    ops: frozenset[str]
-    kernels: frozenset[str]
+_called: WeakKeyDictionary[Graph, tuple[frozenset[str], frozenset[str]]] = WeakKeyDictionary()
+_texts: WeakKeyDictionary[Graph, str] = WeakKeyDictionary()
+# by id, with the definition itself, so that an id stays that of its object
+_definitions: OrderedDict[int, tuple[object, str]] = OrderedDict()
 
 
 @cache
 def sources() -> str:
     """A hash of the sources that decide which code comes out: all of the compiler and the ops."""
-    import halfulp.compiler
-    import halfulp.ops
-
     digest = hashlib.sha256()
-    for package in (halfulp.compiler, halfulp.ops):
-        root = os.path.dirname(str(package.__file__))
+    for name in ("halfulp.compiler", "halfulp.ops"):
+        package = find_spec(name)
+        assert package is not None
+        root = os.path.dirname(str(package.origin))
         for path in sorted(_source_files(root)):
             with open(path, "rb", buffering=0) as file:
                 content = file.read()
-            digest.update(f"{path[len(root):]} {len(content)}\n".encode())
+            digest.update(f"{path[len(root) :]} {len(content)}\n".encode())
             digest.update(content)
     return digest.hexdigest()
 
@@ -69,12 +62,11 @@ def _source_files(folder: str) -> Iterator[str]:
 @cache
 def tools() -> str:
     """The versions of what compiles with us."""
-    import llvmlite
-    import llvmlite.binding as llvm
     import xdsl
 
-    llvm_version = ".".join(map(str, llvm.llvm_version_info))
-    return f"llvm={llvm_version} llvmlite={llvmlite.__version__} xdsl={xdsl.__version__} abi={ABI_VERSION}"
+    from halfulp.compiler.codegen.cpu import llvm_version
+
+    return f"llvm={llvm_version()} xdsl={xdsl.__version__} abi={ABI_VERSION}"
 
 
 def target_text(target: CpuTarget) -> str:
@@ -84,15 +76,25 @@ def target_text(target: CpuTarget) -> str:
 
 def graph_key(graph: Graph, options: CompileOptions, target: CpuTarget) -> str | None:
     """The key of a complete graph; None if it calls Python code from outside this package."""
-    if graph not in _graphs:
-        _graphs[graph] = _read(graph)
-    found = _graphs[graph]
+    # A complete graph takes no more ops, so what has been read from it stays true.
+    if graph not in _called:
+        _called[graph] = _names(graph)
     subject = f"graph '{graph.name}'"
-    definitions = [find_op(name, subject) for name in found.ops]
-    kernels = [find_kernel(name, subject) for name in found.kernels]
-    if not all(_definition_is_ours(definition) for definition in (*definitions, *kernels)):
-        return None
-    return _digest("graph", found.text, options.key(), target_text(target), tools(), sources())
+    ops, kernels = _called[graph]
+    definitions: list[object] = [find_op(name, subject) for name in sorted(ops)]
+    definitions += [find_kernel(name, subject) for name in sorted(kernels)]
+    code: list[str] = []
+    for definition in definitions:
+        text = _definition_text(definition)
+        if text is None:
+            return None
+        code.append(text)
+    if graph not in _texts:
+        _texts[graph] = str(graph.module)
+    lines = ""
+    if options.fp_contract == "fast" or "contract" in options.fastmath or "contract" in _texts[graph]:
+        lines = _lines(graph)  # which the report on contractions shows
+    return _digest("graph", _texts[graph], lines, *code, options.key(), target_text(target), tools(), sources())
 
 
 def object_key(llvm_text: str, target: CpuTarget, opt_level: int) -> str:
@@ -104,50 +106,29 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _read(graph: Graph) -> _GraphText:
+def _names(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
+    """The names of the ops and of the kernels that a graph calls."""
     from halfulp.compiler.dialects.graph import ApplyOp, CustomOp
 
-    module = graph.module
-    ops = frozenset(op.callee.data for op in module.walk() if isinstance(op, ApplyOp))
-    kernels = frozenset(op.callee.data for op in module.walk() if isinstance(op, CustomOp))
-    return _GraphText(str(module), ops, kernels)
+    parts = list(graph.module.walk())
+    ops = frozenset(op.callee.data for op in parts if isinstance(op, ApplyOp))
+    return ops, frozenset(op.callee.data for op in parts if isinstance(op, CustomOp))
 
 
-def _definition_is_ours(definition: object) -> bool:
-    known = _known.get(id(definition))
+def _lines(graph: Graph) -> str:
+    """The user's source line of each op."""
+    from halfulp.compiler.locations import location_of
+
+    return "\n".join(str(location_of(op)) for op in graph.module.walk())
+
+
+def _definition_text(definition: object) -> str | None:
+    known = _definitions.get(id(definition))
     if known is None:
-        known = _known[id(definition)] = (definition, is_ours(definition))
+        text = code_text(definition)
+        if text is None:
+            return None  # not remembered: there may be any number of them, with arrays in their closures
+        known = _definitions[id(definition)] = (definition, text)
+        if len(_definitions) > REMEMBERED_DEFINITIONS:
+            _definitions.popitem(last=False)
     return known[1]
-
-
-def is_ours(value: object, seen: set[int] | None = None) -> bool:
-    """Whether all Python code that a value reaches is part of this package.
-
-    A function of ours that holds a function of the user (what a decorator returns, say) does not count as ours, so
-    closures, defaults and fields are followed. What is not known to be data counts as foreign code.
-    """
-    seen = set() if seen is None else seen
-    if id(value) in seen or value is None or isinstance(value, bool | int | float | str | bytes | Enum | ModuleType):
-        return True
-    seen.add(id(value))
-    if isinstance(value, Mapping):
-        return all(is_ours(part, seen) for pair in value.items() for part in pair)
-    if isinstance(value, tuple | list | set | frozenset):
-        return all(is_ours(part, seen) for part in value)
-    if isinstance(value, type):
-        return _module_is_known(value.__module__)
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        held = (cells, value.__defaults__, value.__kwdefaults__, vars(value))
-        return value.__module__.startswith(OURS) and is_ours(held, seen)
-    if isinstance(value, MethodType):
-        return is_ours((value.__func__, value.__self__), seen)
-    kind = type(value)
-    if not _module_is_known(kind.__module__):
-        return False
-    slots = [getattr(value, name, None) for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
-    return is_ours((slots, getattr(value, "__dict__", None)), seen)
-
-
-def _module_is_known(name: str) -> bool:
-    return name == "builtins" or name.partition(".")[0] in ("halfulp", "xdsl", "numpy", "ml_dtypes")

@@ -60,9 +60,7 @@ def load_code(compiled: CompiledGraph) -> LoadedGraph:
     Raises:
         LoadError: it is damaged, or calls what the process does not have.
     """
-    return LoadedGraph(
-        compiled, NativeLibrary(compiled.object_code, [segment.symbol for segment in compiled.segments])
-    )
+    return LoadedGraph(compiled, NativeLibrary(compiled.object_code, [segment.symbol for segment in compiled.segments]))
 
 
 def load_graph(graph: Graph, options: CompileOptions, progress: Progress | None = None) -> LoadedGraph:

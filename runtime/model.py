@@ -272,7 +272,7 @@ class Model:
         text = pieces[0] + "".join(f"{value}{piece}" for value, piece in zip(values, pieces[1:], strict=True))
         program = words[STATUS_PROGRAM]
         message = f"model '{self.name}': {text} (kernel '{site.kernel}', program {program})"
-        return ExecutionError(message, site.kernel, program, values)
+        return ExecutionError(message, site.kernel, program, values, text)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{m.name}: {m.dtype} {shape_text(m.dims)}" for m in self.input_metadata)

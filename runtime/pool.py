@@ -118,7 +118,7 @@ class MemoryPool:
         block = self.take(nbytes)
         # numpy keeps the object that a buffer belongs to alive, with every view; a view of an array is not enough:
         # numpy would keep the array instead.
-        memory = (ctypes.c_char * nbytes).from_address(block.address)
+        memory: Any = (ctypes.c_char * nbytes).from_address(block.address)
         loan = _Loan(memory, self._ended)
         loan.block = block
         self._loans[id(loan)] = loan

@@ -89,9 +89,7 @@ class InferenceSession:
         loaded = load_graph(graph, CompileOptions() if options is None else options, progress)
         return Model(loaded.compiled, loaded.code, weights)
 
-    def load_compiled(
-        self, path: str | os.PathLike[str], weights_registry: Mapping[str, Any] | None = None
-    ) -> Model:
+    def load_compiled(self, path: str | os.PathLike[str], weights_registry: Mapping[str, Any] | None = None) -> Model:
         """Load what `Model.save` wrote. Nothing is compiled.
 
         The file is code that this process will run: load only files whose origin you trust.

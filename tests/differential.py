@@ -14,7 +14,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from halfulp.compiler.artifact import STATUS_CHECK, STATUS_LAUNCH, STATUS_THREADS, STATUS_VALUES, STATUS_WORDS
+from halfulp.compiler.artifact import STATUS_CHECK, STATUS_LAUNCH, STATUS_VALUES, STATUS_WORDS
 from halfulp.compiler.codegen.cpu import compile_to_object, host_target
 from halfulp.compiler.codegen.llvm import emit_llvm
 from halfulp.compiler.interpreter import interpret

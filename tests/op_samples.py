@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mpmath
 import numpy as np
 
 from halfulp.compiler import DType
@@ -136,3 +137,17 @@ def wrapped(exact: Array, dtype: DType) -> Array:
     low, high = dtype.integer_range
     span = high - low + 1
     return np.array([(int(n) - low) % span + low for n in exact.ravel()], dtype.to_numpy()).reshape(exact.shape)
+
+
+def refined(name: str, operands: list[Array], result: Array) -> Array:
+    """A longdouble result with 200 bits of mpmath's ``name`` behind it, where operands and result are ordinary."""
+    better = result.copy()
+    with mpmath.workprec(200):
+        for index in np.ndindex(result.shape):
+            arguments = [float(operand[index]) for operand in operands]
+            size = abs(float(result[index]))
+            if np.isfinite(arguments).all() and 1e-290 < size < 1e300:
+                value = getattr(mpmath, name)(*map(mpmath.mpf, arguments))
+                high = float(value)
+                better[index] = np.longdouble(high) + np.longdouble(float(value - high))
+    return better

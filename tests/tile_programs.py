@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from hypothesis import assume
@@ -40,6 +40,7 @@ from halfulp.compiler.dialects.tile import ORDERED, RefType
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 
 Array = np.ndarray[Any, np.dtype[Any]]
+T = TypeVar("T")
 INDEX = IndexType()
 DTYPES: dict[Attribute, Any] = {
     f32: np.float32,
@@ -115,10 +116,12 @@ class ProgramWriter:
         self.scalars: list[Value] = [*k.program_ids, *k.grid_sizes]
         self.names = [name for name, weight in statements.items() for _ in range(weight)]
         self.depth = 0
+        self.usual_shapes: list[tuple[int, ...]] = []
+        self.usual_shapes = [self.shape() for _ in range(2)]
 
     # -- choices
 
-    def choose(self, options: Sequence[Any]) -> Any:
+    def choose(self, options: Sequence[T]) -> T:
         return self.draw(st.sampled_from(list(options)))
 
     def number(self, low: int, high: int) -> int:
@@ -128,7 +131,10 @@ class ProgramWriter:
         return self.draw(st.booleans())
 
     def shape(self, rank: int | None = None) -> tuple[int, ...]:
-        """A block shape of few enough elements."""
+        """A block shape of few enough elements, mostly one of the usual ones, so that blocks meet each other."""
+        usual = [shape for shape in self.usual_shapes if rank in (None, len(shape))]
+        if usual and self.number(0, 3):
+            return self.choose(usual)
         rank = rank or self.number(1, 3)
         if rank == 1 and self.number(0, 9) == 0:
             return (self.choose(LARGE),)
@@ -257,6 +263,7 @@ class ProgramWriter:
 
     def arithmetic(self) -> None:
         k, a = self.k, self.block((*FLOATS, *INTEGERS, i1))
+        kinds: tuple[str, ...]
         if a.element_type in FLOATS:
             kinds = ("add", "sub", "mul", "div", "maximum", "minimum", "maxnum", "minnum")
         else:
@@ -408,7 +415,8 @@ class ProgramWriter:
             getattr(self, name)()
 
     def carried(self) -> list[Value]:
-        values = [self.block() for _ in range(self.number(0, 3))]
+        values = [self.block() for _ in range(self.number(0, 2))]
+        values += [self.like(value) for value in values[:1]]
         return values + [self.scalar(self.choose((f32, i32, INDEX))) for _ in range(self.number(0, 1))]
 
     def successors(self, arguments: Sequence[Value]) -> list[Value]:
@@ -476,14 +484,16 @@ class ProgramWriter:
             self.keep(value)
 
     def finish(self) -> None:
-        """Observes the values that are left, the latest first, as long as the outputs have room."""
-        for value in [*reversed(self.blocks), *reversed(self.scalars)]:
+        """Observes the latest values, as long as the outputs have room."""
+        for value in [*self.blocks[: -LATEST - 1 : -1], *self.scalars[: -LATEST - 1 : -1]]:
             element = i64 if value.element_type == INDEX else value.element_type
             if self.offsets[element] + prod(value.shape) <= OUTPUT_ELEMENTS:
                 self.observe(value)
 
 
 OUTPUT_ELEMENTS = 40_000
+LATEST = 8
+"""How many blocks, and scalars, are observed at the end."""
 
 ELEMENTWISE = {"new_load": 2, "arithmetic": 6, "unary": 2, "cast": 4, "compare": 2, "select": 2, "divide": 3}
 SHAPES = {"new_load": 3, "broadcast": 3, "reshape": 3, "transpose": 3, "slice": 3, "concat": 3, "extract": 1}

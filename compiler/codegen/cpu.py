@@ -67,6 +67,14 @@ def _initialized() -> None:
     llvm.initialize_all_asmprinters()
 
 
+def llvm_version() -> str:
+    """LLVM's version, and that of the llvmlite around it: ``22.1.0/0.50.0``."""
+    import llvmlite
+    import llvmlite.binding as llvm
+
+    return f"{'.'.join(map(str, llvm.llvm_version_info))}/{llvmlite.__version__}"
+
+
 def require_features(cpu: str, features: Mapping[str, bool]) -> None:
     """CompileError if an x86 CPU lacks an instruction set that every kernel needs."""
     missing = [name for name in REQUIRED_X86 if not features.get(name)]

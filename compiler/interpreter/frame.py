@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from xdsl.dialects.func import ReturnOp as FunctionReturnOp
@@ -46,6 +46,19 @@ class FailedCheck:
         return f"{self.message} (in {program}@{self.kernel})"
 
 
+class Observer(Protocol):
+    """Is told what programs do, in the order in which they do it."""
+
+    def launch(self, kernel: str, buffers: Sequence[Value]) -> None:
+        """A kernel is launched with these arguments."""
+
+    def program(self, kernel: str, program: tuple[int, ...]) -> None:
+        """A program starts."""
+
+    def access(self, reference: Reference, mask: Array | None, *, writes: bool) -> None:
+        """The program reads or writes the valid elements of a reference that the mask does not leave out."""
+
+
 @dataclass
 class Execution:
     """What all programs of a run share."""
@@ -54,6 +67,7 @@ class Execution:
     kernels: Mapping[str, KernelOp]
     bindings: dict[str, int] = field(default_factory=dict)
     failed: FailedCheck | None = None
+    observers: Sequence[Observer] = ()
 
 
 class StopExecution(Exception):  # noqa: N818 (no error: a check of the program did not hold)

@@ -35,9 +35,13 @@ def run_programs(execution: Execution, kernel: KernelOp, grid: Sequence[int], ar
     name = kernel.sym_name.data
     check_counts(kernel, len(arguments), len(grid))
     sizes = [np.array(size, np.int64) for size in grid]
+    for observer in execution.observers:
+        observer.launch(name, arguments)
     for program in itertools.product(*(range(size) for size in grid)):
         frame = Frame(execution, name, program)
         ids = [np.array(i, np.int64) for i in program]
+        for observer in execution.observers:
+            observer.program(name, program)
         frame.run_block(kernel.body.block, [*arguments, *ids, *sizes])
 
 

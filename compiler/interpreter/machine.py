@@ -16,7 +16,7 @@ from ..errors import near_names
 from .control import CONTROL_HANDLERS
 from .elementwise import ELEMENTWISE_HANDLERS
 from .exact import Array
-from .frame import Execution, FailedCheck, Frame, Handler, StopExecution
+from .frame import Execution, FailedCheck, Frame, Handler, Observer, StopExecution
 from .launch import LAUNCH_HANDLERS, check_counts, run_programs
 from .memory import MEMORY_HANDLERS, Buffer, BufferSource, Reference, reference_to
 from .reduction import REDUCTION_HANDLERS
@@ -50,7 +50,11 @@ class InterpreterResult:
 
 
 def interpret(
-    module: ModuleOp, entry: str, buffers: Sequence[BufferSource], dims: Mapping[str, int] | None = None
+    module: ModuleOp,
+    entry: str,
+    buffers: Sequence[BufferSource],
+    dims: Mapping[str, int] | None = None,
+    observers: Sequence[Observer] = (),
 ) -> InterpreterResult:
     """Runs the function ``entry`` of a module of tile IR, program after program.
 
@@ -61,6 +65,7 @@ def interpret(
             changed in place; or a function from the symbolic dims to such an array, called when the argument is first
             used.
         dims: what the symbolic dims are bound to.
+        observers: are told of each launch, program, load and store.
 
     Raises:
         InterpreterError: no such function, a buffer of another type, an op without an implementation, a value without a
@@ -73,7 +78,7 @@ def interpret(
     arguments = function.args
     if len(buffers) != len(arguments):
         raise InterpreterError(f"@{entry} takes {len(arguments)} buffers, not {len(buffers)}")
-    execution = Execution(HANDLERS, _kernels(module), dict(dims or {}))
+    execution = Execution(HANDLERS, _kernels(module), dict(dims or {}), observers=observers)
     made = [_argument(argument, source) for argument, source in zip(arguments, buffers, strict=True)]
     frame = Frame(execution, entry)
     with np.errstate(all="ignore"):

@@ -73,12 +73,16 @@ class Reference:
             )
         return Reference.whole(self.array.reshape(-1))
 
-    def _valid(self) -> tuple[Array, tuple[slice, ...]]:
-        """The valid part of the array as a view with the axes of the reference, and its place within the reference."""
+    def valid(self, of: Array | None = None) -> tuple[Array, tuple[slice, ...]]:
+        """The valid part of the array as a view with the axes of the reference, and its place within the reference.
+
+        ``of`` is another array of the same shape whose part is wanted.
+        """
+        array = self.array if of is None else of
         sizes = [max(high - low, 0) for low, high in zip(self.lower, self.upper, strict=True)]
         if 0 in sizes:
-            return np.empty((0,) * len(self.axes), self.array.dtype), (slice(0, 0),) * len(self.axes)
-        part = self.array[tuple(slice(low, low + n) for low, n in zip(self.lower, sizes, strict=True))]
+            return np.empty((0,) * len(self.axes), array.dtype), (slice(0, 0),) * len(self.axes)
+        part = array[tuple(slice(low, low + n) for low, n in zip(self.lower, sizes, strict=True))]
         starts = [low - origin for low, origin in zip(self.lower, self.origin, strict=True)]
         place = tuple(slice(starts[axis], starts[axis] + sizes[axis]) for axis in self.axes)
         return part.squeeze(tuple(set(range(self.array.ndim)) - set(self.axes))), place
@@ -86,7 +90,7 @@ class Reference:
     def load(self, mask: Array | None, other: Array) -> Array:
         """A copy of all elements; ``other``, a scalar, for those masked off or invalid."""
         block = np.full(self.shape, other, self.array.dtype)
-        part, place = self._valid()
+        part, place = self.valid()
         block[place] = part
         return block if mask is None else np.where(mask, block, np.asarray(other, block.dtype))
 
@@ -98,7 +102,7 @@ class Reference:
         """
         if not self.array.flags.writeable:
             raise InterpreterError("tile.store writes to a read-only numpy array; pass a writable copy as the buffer")
-        part, place = self._valid()
+        part, place = self.valid()
         np.copyto(part, value[place], where=True if mask is None else mask[place])
 
 
@@ -178,14 +182,20 @@ def _alloc(frame: Frame, op: tile.AllocOp) -> Iterable[Reference]:
 def _load(frame: Frame, op: tile.LoadOp) -> Iterable[Array]:
     mask = None if op.mask is None else frame.array(op.mask)
     other = np.zeros((), dtype_of(op.result.type)) if op.other is None else frame.array(op.other)
-    block = frame.reference(op.ref).load(mask, other)
+    reference = frame.reference(op.ref)
+    for observer in frame.execution.observers:
+        observer.access(reference, mask, writes=False)
+    block = reference.load(mask, other)
     assert block.shape == shape_of(op.result.type)
     return (block,)
 
 
 def _store(frame: Frame, op: tile.StoreOp) -> Iterable[Array]:
     mask = None if op.mask is None else frame.array(op.mask)
-    frame.reference(op.ref).store(frame.array(op.value), mask)
+    reference = frame.reference(op.ref)
+    for observer in frame.execution.observers:
+        observer.access(reference, mask, writes=True)
+    reference.store(frame.array(op.value), mask)
     return ()
 
 

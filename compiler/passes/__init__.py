@@ -21,6 +21,7 @@ PASSES: tuple[str, ...] = (
     "set-fastmath-flags",
     "fuse-ops",
     "convert-graph-to-tile",
+    "deduplicate-kernels",
     "mark-parallel-axes",
     "clear-fastmath-flags",
     "drop-unsafe-flags",

@@ -11,7 +11,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects import tile
-from .tile_to_loops.functions import EntryLowering, lower_kernel, record_failure_function
+from .tile_to_loops.functions import EntryLowering, launch_function, lower_kernel, record_failure_function
 
 VECTOR_BITS = (128, 256, 512)
 LANE_BITS = 32
@@ -59,7 +59,7 @@ class ConvertTileToLoopsPass(ModulePass):
         old = list(op.body.block.ops)
         for part in old:
             if isinstance(part, tile.KernelOp):
-                lowered.append(lower_kernel(part, lanes, contract))
+                lowered += [lower_kernel(part, lanes, contract), launch_function(part, contract)]
             elif isinstance(part, func.FuncOp):
                 lowered += EntryLowering(op, part, lanes, contract).functions()
         for part in reversed(old):

@@ -22,6 +22,11 @@ GROUP = "halfulp.group"
 BOUNDARY = "halfulp.boundary"
 """On ``graph.apply``: its results go through memory, nothing that uses them joins its kernel."""
 
+MOST_OPS = 64
+MOST_REDUCTIONS = 4
+"""Of one group. Each pass over a row computes anew what it needs, so a long row of reductions one behind another
+costs more than the memory that it saves. Layer norm and softmax have two."""
+
 Space = tuple[Dim, ...]
 
 
@@ -147,7 +152,9 @@ class Grouping:
         if key == other:
             return
         space = self._joint_space(self.groups[key], self.groups[other])
-        if space is None or self._path_between(key, other) or self._path_between(other, key):
+        if space is None or _too_large(self.groups[key], self.groups[other]):
+            return
+        if self._path_between(key, other) or self._path_between(other, key):
             return
         if self._crosses_boundary(self.groups[key], self.groups[other]):
             return
@@ -200,6 +207,13 @@ class Grouping:
                 seen.add(key)
                 pending += self.groups[key].depends
         return False
+
+
+def _too_large(group: Group, other: Group) -> bool:
+    """Whether both together would make a kernel that takes long to compile and gains nothing."""
+    members = [*group.members, *other.members]
+    reductions = [op for op in members if (found := definition_of(op)) is not None and found.kind == "reduce"]
+    return len(members) > MOST_OPS or len(reductions) > MOST_REDUCTIONS
 
 
 def _only_views(group: Group) -> bool:

@@ -101,10 +101,11 @@ class ControlBuilder(TileBuilder):
 
 
 class KernelBuilder(ControlBuilder):
-    """Builds the body of one kernel; ``arguments``, ``program_ids`` and ``grid_sizes`` are its values."""
+    """Builds the body of one ``kernel``; ``arguments``, ``program_ids`` and ``grid_sizes`` are its values."""
 
     def __init__(self, kernel: tile.KernelOp) -> None:
         super().__init__(kernel.body.block)
+        self.kernel = kernel
         self.arguments = [Value(self, arg) for arg in kernel.arguments]
         self.program_ids = [Value(self, arg) for arg in kernel.program_ids]
         self.grid_sizes = [Value(self, arg) for arg in kernel.grid_sizes]
@@ -138,7 +139,9 @@ class EntryBuilder(ControlBuilder):
         axes: Sequence[str] | None = None,
     ) -> None:
         """Builds a kernel with ``body`` and launches it over ``grid``; axes are parallel unless said otherwise."""
-        kernel = tile.KernelOp(self._unique(name), [value.type for value in arguments], axes or [tile.PARALLEL] * len(grid))
+        kernel = tile.KernelOp(
+            self._unique(name), [value.type for value in arguments], axes or [tile.PARALLEL] * len(grid)
+        )
         builder = KernelBuilder(kernel)
         builder.fastmath, builder.fp_contract = self.fastmath, self.fp_contract
         body(builder)

@@ -26,6 +26,7 @@ from .invocations import show_invocations
 from .mapping import BlockMapping, GridMapping, slices_for_invocation
 from .numpy import broadcast_to, iota
 from .plot import plot_grid
+from .printing import debug_print
 from .reducing import pallas_dot as dot
 from .refs import Ref, load, store, swap
 from .registering import register_kernel
@@ -76,6 +77,7 @@ __all__ = [
     "check",
     "cond",
     "current_grid_env",
+    "debug_print",
     "dot",
     "ds",
     "dslice",

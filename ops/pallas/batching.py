@@ -110,8 +110,8 @@ def _unwrapped(leaf: Any, level: int) -> Any:
     if isinstance(leaf, Batched) and leaf.level == level:
         return leaf.array
     raise fault(
-        f"pl.vmap: the function must return what a pallas_call gave it, not {type(leaf).__name__}, which does not depend "
-        "on a mapped argument"
+        f"pl.vmap: the function must return what a pallas_call gave it, not {type(leaf).__name__}, which does not "
+        "depend on a mapped argument"
     )
 
 

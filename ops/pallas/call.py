@@ -15,8 +15,8 @@ from halfulp.compiler.types import shape_text
 from . import tree
 from .errors import fault
 from .grid import normalised_grid
-from .mapping import BlockMapping, GridMapping, block_mapping
-from .prepare import Prepared, prepare
+from .mapping import BlockMapping, GridMapping, block_mapping, dims_of
+from .prepare import prepare
 from .specs import (
     BlockSpec,
     CompilerParams,
@@ -32,7 +32,7 @@ from .specs import (
 Kernel = Callable[..., None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PallasCall:
     """What `pallas_call` returns: call it with one argument for each input of the kernel."""
 
@@ -142,15 +142,15 @@ class PallasCall:
             source, target = mapping.inputs[index], mapping.outputs[output]
             if (source.shape, source.dtype) != (target.shape, target.dtype):
                 raise fault(
-                    f"{subject}: input {index} and output {output} have different abstract values, {_type_text(source)} "
-                    f"and {_type_text(target)}: a different abstract value cannot be aliased"
+                    f"{subject}: output {output} has a different abstract value than input {index}: "
+                    f"{_type_text(target)}, not {_type_text(source)}; shapes and types must be equal"
                 )
         if len(set(self.aliases.values())) < len(self.aliases):
             raise fault(f"{subject}: two inputs are aliased to one output; an output starts as one input only")
 
 
 def _type_text(block: BlockMapping) -> str:
-    return f"{block.dtype}{shape_text(block.shape)}"
+    return f"{block.dtype}{shape_text(dims_of(block.shape))}"
 
 
 def is_shape(value: object) -> bool:
@@ -195,8 +195,8 @@ def _check_form(specs_name: str, other_name: str, root: str, specs: Any, other: 
     if difference is not None:
         path, here, there = difference
         raise fault(
-            f"Pytree for `{specs_name}` and `{other_name}` do not match: {specs_name}{path} is {here}, but {root}{path} "
-            f"is {there}; give each array one BlockSpec"
+            f"Pytree for `{specs_name}` and `{other_name}` do not match: {specs_name}{path} is {here}, but "
+            f"{root}{path} is {there}; give each array one BlockSpec"
         )
 
 
@@ -314,5 +314,7 @@ def _checked_scratch(scratch_shapes: Any) -> Any:
     for leaf in tree.leaves(scratch_shapes):
         if not isinstance(leaf, ScratchShape):
             spaces = " or ".join(f"pl.MemorySpace.{space.name}" for space in (MemorySpace.ANY, MemorySpace.PROGRAM))
-            raise fault(f"a scratch shape must be made by {spaces}, called with shape and dtype, not {leaf!r}", GraphTypeError)
+            raise fault(
+                f"a scratch shape must be made by {spaces}, called with shape and dtype, not {leaf!r}", GraphTypeError
+            )
     return scratch_shapes

@@ -29,7 +29,8 @@ def _condition(value: Any, subject: str) -> bool | Value:
     array = as_array(value, subject)
     if array.shape:
         raise fault(
-            f"{subject}: the condition must be a scalar, not {array!r}; reduce it with jnp.any or jnp.all", GraphTypeError
+            f"{subject}: the condition must be a scalar, not {array!r}; reduce it with jnp.any or jnp.all",
+            GraphTypeError,
         )
     return plain(cast(array, DType.bool)).value
 
@@ -118,7 +119,9 @@ def _joined_types(subject: str, branches: Sequence[tuple[Any, list[Array]]]) -> 
     """The types that both branches can give: equal, but for weak ones."""
     (first, these), (second, those) = branches
     if tree.first_difference(first, second, lambda _: False) is not None or len(these) != len(those):
-        raise fault(f"{subject}: both functions must return values of one form, not {first!r} and {second!r}", GraphTypeError)
+        raise fault(
+            f"{subject}: both functions must return values of one form, not {first!r} and {second!r}", GraphTypeError
+        )
     types: list[Type] = []
     for place, (one, other) in enumerate(zip(these, those, strict=True)):
         dtype, _ = promote([(one.dtype, one.weak), (other.dtype, other.weak)])
@@ -179,7 +182,8 @@ class _Carry:
         """What the body returned, which must have the types carried."""
         if tree.first_difference(self.form, result, lambda _: False) is not None:
             raise fault(
-                f"{self.subject}: the body must return what it is given: {_form_text(self.form)}, not {_form_text(result)}",
+                f"{self.subject}: the body must return what it is given, {_form_text(self.form)}, not "
+                f"{_form_text(result)}",
                 GraphTypeError,
             )
         values = [plain(as_array(leaf, f"{self.subject}: the carried value")) for leaf in tree.leaves(result)]

@@ -27,7 +27,9 @@ def covered_outputs(kernel: tile.KernelOp, mapping: GridMapping) -> frozenset[in
     covered = set()
     for number, block in enumerate(mapping.outputs):
         argument = kernel.arguments[first_output + number]
-        if _stores_first(kernel, argument, whole=block.blocks is None) and _blocks_cover(kernel, argument, mapping, block):
+        if _stores_first(kernel, argument, whole=block.blocks is None) and _blocks_cover(
+            kernel, argument, mapping, block
+        ):
             covered.add(number)
     return frozenset(covered)
 
@@ -86,5 +88,3 @@ def _enough(programs: Any, extent: int, size: Any) -> bool:
 def _is_zero(index: SSAValue) -> bool:
     op = index.owner
     return isinstance(op, ConstantOp) and isinstance(op.value, IntegerAttr) and op.value.value.data == 0
-
-

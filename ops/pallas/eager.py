@@ -21,10 +21,11 @@ from halfulp.compiler.tile_builder import EntryBuilder, Value
 
 from .emission import emit_call
 from .errors import BlockIndexError, KernelCheckError, OverlapError, program_text
-from .in_graph import call_in_graph, kernel_def
+from .in_graph import build_custom, kernel_def
 from .indexing import OUT_OF_BOUNDS
 from .kernel_trace import ref_type
 from .prepare import Prepared
+from .printing import printed_lines
 from .specs import InterpretParams
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -56,7 +57,19 @@ def _compiled(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
         outputs = run(*arrays)
     except FailedCheckError as error:
         _raise(prepared, error.message, _program(prepared, error.program))
-    return list(outputs) if wants_buffers else [output.to_numpy() for output in outputs]
+    results = _without_log(prepared, list(outputs))
+    return results if wants_buffers else [output.to_numpy() for output in results]
+
+
+def _without_log(prepared: Prepared, outputs: list[Any]) -> list[Any]:
+    """The outputs of the kernel; what it printed is printed."""
+    sites = prepared.plan.kernel.prints
+    if not sites:
+        return outputs
+    *results, log = outputs
+    for line in printed_lines(np.asarray(log), sites):
+        print(line)
+    return results
 
 
 def _program(prepared: Prepared, number: int) -> tuple[int, ...]:
@@ -99,7 +112,7 @@ def _graph(prepared: Prepared) -> Graph:
     types = [TensorType(m.dtype, m.shape) for m in prepared.mapping.inputs]
     inside = replace(prepared, call=replace(prepared.call, params=CompilerParams()))
     with Graph(prepared.call.name, input_types=types) as graph:
-        graph.output(*call_in_graph(inside, graph.inputs))
+        graph.output(*build_custom(inside, graph.inputs))
     return graph
 
 
@@ -108,12 +121,14 @@ def _graph(prepared: Prepared) -> Graph:
 
 def entry_module(prepared: Prepared) -> ModuleOp:
     """The call as a module of tile IR: an entry function on inputs and outputs, and the kernels it launches."""
-    types = [ref_type(m.shape, m.dtype) for m in prepared.mapping.block_mappings]
+    blocks = prepared.mapping.inputs
+    types = [ref_type(block.shape, block.dtype) for block in blocks]
+    types += [ref_type(output.shape, output.dtype) for output in prepared.output_types]
     module, block = ModuleOp([]), Block(arg_types=types)
     function = FuncOp("main", (types, []), Region(block))
     entry = EntryBuilder(module, function)
     arguments = [Value(entry, argument) for argument in block.args]
-    count = len(prepared.mapping.inputs)
+    count = len(blocks)
     emit_call(entry, prepared.plan, arguments[:count], arguments[count:])
     entry.finish()
     module.body.block.add_op(function)
@@ -126,9 +141,9 @@ def interpreted(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
     Raises:
         BlockIndexError, KernelCheckError, OverlapError: as `call_on_arrays`.
     """
-    call, mapping = prepared.call, prepared.mapping
+    call = prepared.call
     inputs = [np.array(array) for array in arrays]
-    outputs = [np.zeros(tuple(map(int, m.shape)), m.dtype.to_numpy()) for m in mapping.outputs]
+    outputs = [np.zeros(tuple(map(int, t.shape)), t.dtype.to_numpy()) for t in prepared.output_types]
     flat = [array.reshape(array.shape or (1,)) for array in (*inputs, *outputs)]
     detector = _detector(prepared)
     log = ProgramLog() if call.debug == "trace" else None
@@ -138,7 +153,7 @@ def interpreted(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
         _raise(prepared, result.failed.message, result.failed.program or ())
     if detector is not None and detector.found is not None:
         raise OverlapError(f"kernel {call.name!r}: {detector.found}")
-    return outputs
+    return _without_log(prepared, outputs)
 
 
 def _detector(prepared: Prepared) -> OverlapDetector | None:
@@ -147,5 +162,5 @@ def _detector(prepared: Prepared) -> OverlapDetector | None:
         return None
     words = prepared.call.params.dimension_semantics or ()
     ordered = [prepared.mapping.batch_rank + axis for axis, word in enumerate(words) if word == "arbitrary"]
-    names = [m.origin for m in prepared.mapping.block_mappings]
+    names = [repr(name) for name in prepared.names[: len(prepared.mapping.block_mappings)]]
     return OverlapDetector(prepared.plan.kernel.op.sym_name.data, names, ordered)

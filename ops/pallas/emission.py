@@ -12,9 +12,9 @@ from typing import Any
 
 from xdsl.dialects.builtin import BoolAttr
 
-from halfulp.compiler import Dim, DType, TensorType, TensorValue
-from halfulp.compiler.dims import SymbolicDim, fold
+from halfulp.compiler import Dim, TensorType, TensorValue
 from halfulp.compiler.dialects import tile
+from halfulp.compiler.dims import SymbolicDim, fold
 from halfulp.compiler.fastmath import carries_flags, put_flags
 from halfulp.compiler.passes.graph_to_tile.copies import emit_copy
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
@@ -58,34 +58,40 @@ class Plan:
 
 
 def emit_call(entry: EntryBuilder, plan: Plan, operands: Sequence[Value], outputs: Sequence[Value]) -> None:
-    """Emits the launches of a call. ``operands`` are the inputs, then the sizes of the grid that are tensors."""
+    """Emits the launches of a call.
+
+    ``operands`` are the inputs, then the sizes of the grid that are tensors; ``outputs`` are those of the kernel, then
+    the log if it prints.
+    """
     mapping, kernel = plan.mapping, plan.kernel
     count = len(mapping.inputs)
     inputs, sizes = list(operands[:count]), list(operands[count:])
     sources = {output: inputs[index] for index, output in plan.aliases.items()}
-    for number, (block, output) in enumerate(zip(mapping.outputs, outputs, strict=True)):
+    results, logs = outputs[: len(mapping.outputs)], outputs[len(mapping.outputs) :]
+    for number, (block, output) in enumerate(zip(mapping.outputs, results, strict=True)):
         if number in sources:
             emit_copy(entry, sources[number], output)
         elif number not in kernel.covered:
-            emit_fill(entry, output, block.dtype)
+            emit_fill(entry, output, pad_of(block.dtype))
+    for log in logs:
+        emit_fill(entry, log, 0)
     for number, block in enumerate(mapping.inputs):
         if number in kernel.written:
             copy = entry.buffer([str(size) for size in block.shape] or ["1"], block.dtype.to_element_type())
             emit_copy(entry, inputs[number], copy)
             inputs[number] = copy
     scratch = _scratch(entry, plan)
-    grid = _Grid(entry, plan, [*operands[:count], *outputs], sizes).values()
-    entry.launch_kernel(_with_numerics(kernel.op, entry), [*inputs, *outputs, *scratch], grid)
+    grid = _Grid(entry, plan, [*operands[:count], *results], sizes).values()
+    entry.launch_kernel(_with_numerics(kernel.op, entry), [*inputs, *results, *scratch, *logs], grid)
 
 
-def emit_fill(entry: EntryBuilder, target: Value, dtype: DType) -> None:
-    """Launches a kernel that fills a buffer with the pad of its type."""
+def emit_fill(entry: EntryBuilder, target: Value, number: int | float) -> None:
+    """Launches a kernel that fills a buffer with a number."""
     flat = entry.flatten(target)
 
     def body(k: KernelBuilder) -> None:
         (program,), (memory,) = k.program_ids, k.arguments
-        pad = k.constant(pad_of(dtype), dtype.to_element_type())
-        k.store(k.splat(pad, [FILLED]), k.window(memory, [program], [FILLED]))
+        k.store(k.splat(k.constant(number, memory.element_type), [FILLED]), k.window(memory, [program], [FILLED]))
 
     entry.launch("fill", [flat], [(entry.dim(flat, 0) + (FILLED - 1)) // FILLED], body)
 
@@ -98,7 +104,7 @@ def _scratch(entry: EntryBuilder, plan: Plan) -> list[Value]:
         sizes = [str(plan.mapping.grid[axis]) for axis in plan.private_axes]
         texts = [*sizes, *map(str, shape.shape)] or ["1"]
         buffer = entry.buffer(texts, shape.dtype.to_element_type())
-        emit_fill(entry, buffer, shape.dtype)
+        emit_fill(entry, buffer, pad_of(shape.dtype))
         buffers.append(buffer)
     return buffers
 
@@ -118,9 +124,7 @@ def _with_numerics(kernel: tile.KernelOp, entry: EntryBuilder) -> tile.KernelOp:
 class _Grid:
     """The sizes of the grid in the entry function."""
 
-    def __init__(
-        self, entry: EntryBuilder, plan: Plan, references: Sequence[Value], sizes: Sequence[Value]
-    ) -> None:
+    def __init__(self, entry: EntryBuilder, plan: Plan, references: Sequence[Value], sizes: Sequence[Value]) -> None:
         self.entry = entry
         self.mapping = plan.mapping
         self.references = references

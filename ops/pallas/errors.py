@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from halfulp.compiler import GraphError
-from halfulp.compiler.errors import HalfulpError
+from halfulp.compiler.errors import HalfulpError, SourceLocation
 from halfulp.compiler.locations import user_location
 
 
@@ -33,6 +33,13 @@ class OverlapError(HalfulpError, RuntimeError):
 def fault(message: str, kind: type[HalfulpError] = GraphError) -> HalfulpError:
     """An error at the user's line: the innermost one on the stack, which is in the kernel while that is traced."""
     return kind(message, user_location())
+
+
+def fault_in(function: object, message: str, kind: type[HalfulpError] = GraphError) -> HalfulpError:
+    """An error at the first line of the user's function, for what only shows when it is over."""
+    code = getattr(getattr(function, "func", function), "__code__", None)
+    location = user_location() if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
+    return kind(message, location)
 
 
 def program_text(program: tuple[int, ...]) -> str:

@@ -49,13 +49,21 @@ def _of(value: Any, depth: int, seen: frozenset[int]) -> Any:
     if hasattr(value, "func") and hasattr(value, "keywords"):  # functools.partial
         parts = (value.func, value.args, tuple(sorted(value.keywords.items())))
         return ("partial", *(_of(part, depth + 1, seen) for part in parts))
-    if getattr(type(value), "__module__", "").startswith("halfulp.") and type(value).__hash__ not in (None, object.__hash__):
+    if type(value).__module__.startswith("halfulp.") and _is_hashable(value):
         return ("value", type(value), value)
     raise NoFingerprint
 
 
+def _is_hashable(value: object) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
 def _of_function(function: types.FunctionType, depth: int, seen: frozenset[int]) -> Any:
-    if function.__module__.startswith("halfulp."):
+    if (function.__module__ or "").startswith("halfulp.") and not function.__closure__:
         return ("own", function.__module__, function.__qualname__)
     if id(function) in seen:
         return ("recursion", function.__qualname__)

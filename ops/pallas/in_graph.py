@@ -25,14 +25,26 @@ def call_in_graph(prepared: Prepared, operands: Sequence[Any]) -> list[TensorVal
     Raises:
         GraphError: tensors of several devices, or compiler parameters that belong to the options of the graph.
     """
+    call = prepared.call
+    if prepared.plan.kernel.prints:
+        raise fault(
+            f"kernel {call.name!r} calls pl.debug_print, which a graph cannot do; call it on arrays to see them"
+        )
+    return build_custom(prepared, operands)
+
+
+def build_custom(prepared: Prepared, operands: Sequence[Any]) -> list[TensorValue]:
+    """As `call_in_graph`, for a kernel that may print: the log is the last result then."""
     call, graph = prepared.call, Graph.current("pl.pallas_call")
     if options := call.params.compile_options:
         raise fault(
-            f"kernel {call.name!r}: compiler_params[{next(iter(options))!r}] is an option of the whole graph; pass it to "
-            "session.load(graph, options=CompileOptions(...))"
+            f"kernel {call.name!r}: compiler_params[{next(iter(options))!r}] is an option of the whole graph; pass it "
+            "to session.load(graph, options=CompileOptions(...))"
         )
     device = _device(prepared, operands)
-    values = [value if isinstance(value, TensorValue | Weight) else _constant(graph, value, device) for value in operands]
+    values = [
+        value if isinstance(value, TensorValue | Weight) else _constant(graph, value, device) for value in operands
+    ]
     kernel = register_kernel(kernel_def(prepared), replace=True)
     out_types = [TensorType(t.dtype, t.shape, device) for t in prepared.output_types]
     sizes = prepared.plan.grid_operands
@@ -68,12 +80,10 @@ def kernel_def(prepared: Prepared) -> KernelDef:
     digest = hashlib.sha256(plan.key().encode()).hexdigest()[:16]
     operands = [
         OperandSpec(own or f"input {number}", block.dtype, None, block.memory_space is MemorySpace.HOST)
-        for number, (own, block) in enumerate(zip(prepared.input_names, plan.mapping.inputs, strict=True))
+        for number, (own, block) in enumerate(zip(prepared.names, plan.mapping.inputs, strict=False))
     ]
-    operands += [
-        OperandSpec(f"grid size {number}", size.dtype, ()) for number, size in enumerate(plan.grid_operands)
-    ]
-    outputs = [OutputSpec(f"output {number}", m.dtype, None) for number, m in enumerate(plan.mapping.outputs)]
+    operands += [OperandSpec(f"grid size {number}", size.dtype, ()) for number, size in enumerate(plan.grid_operands)]
+    outputs = [OutputSpec(f"output {number}", t.dtype, None) for number, t in enumerate(prepared.output_types)]
     return KernelDef(
         f"{PREFIX}{name}.{digest}", tuple(operands), tuple(outputs), _Build(plan), check=_Check(plan, name).check
     )
@@ -98,14 +108,12 @@ class _Check:
 
     def check(self, call: KernelCall) -> None:
         """Raises GraphError for other types."""
-        mapping = self.plan.mapping
-        for given, block in zip((*call.operands, *call.outputs), _in_call_order(self.plan), strict=True):
+        for given, block in zip((*call.operands, *call.outputs), _in_call_order(self.plan), strict=False):
             if block is not None and given.shape != TensorType(block.dtype, block.shape).shape:
                 raise GraphError(
                     f"kernel {self.name!r} was traced for shape {list(map(str, block.shape))}, not "
                     f"{list(map(str, given.shape))}; call its pallas_call again for these tensors"
                 )
-        assert len(call.outputs) == len(mapping.outputs)
 
 
 def _in_call_order(plan: Plan) -> list[Any]:

@@ -146,7 +146,7 @@ class IndexParser:
 
     def _wrapped(self, axis: int, item: Array) -> int | Value:
         size = self.size(axis)
-        if item.bounds is not None and isinstance(size, int) and 0 <= item.bounds[0] and item.bounds[1] < size:
+        if item.bounds is not None and isinstance(size, int) and item.bounds[0] >= 0 and item.bounds[1] < size:
             return as_index(item)
         index = as_index(plain(item))
         assert isinstance(index, Value)
@@ -179,8 +179,8 @@ class IndexParser:
         for bound in (item.start, item.stop, item.step):
             if isinstance(bound, Array):
                 raise fault(
-                    f"{self.name}[...]: the bounds of a slice must be ints; write pl.ds(start, size) for a start that is "
-                    "a value of the kernel",
+                    f"{self.name}[...]: the bounds of a slice must be ints; write pl.ds(start, size) for a start that "
+                    "is a value of the kernel",
                     GraphTypeError,
                 )
         if item.step is not None and item.step < 1:
@@ -202,7 +202,7 @@ class IndexParser:
         span = (item.size - 1) * item.stride + 1 if item.size else 0
         if isinstance(item.start, int | np.integer):
             start = int(item.start)
-            if isinstance(size, int) and not self.masked and not (0 <= start and start + span <= size):
+            if isinstance(size, int) and not self.masked and not (start >= 0 and start + span <= size):
                 raise fault(
                     f"{self.name}[...]: Out of bound slice: start={start}, size={item.size}, stride={item.stride}, "
                     f"dim={size}."
@@ -211,11 +211,11 @@ class IndexParser:
         if not isinstance(item.start, Array) or item.start.shape or not item.start.dtype.is_integral:
             raise fault(f"pl.ds: start must be an int or an integer scalar, not {item.start!r}", GraphTypeError)
         bounds = item.start.bounds
-        if bounds is not None and isinstance(size, int) and 0 <= bounds[0] and bounds[1] + span <= size:
+        if bounds is not None and isinstance(size, int) and bounds[0] >= 0 and bounds[1] + span <= size:
             return Range(as_index(item.start), item.size, item.stride, inside=True)
-        start = as_index(item.start)
-        self._check_slice(axis, start, item, span)
-        return Range(start, item.size, item.stride, inside=False)
+        first = as_index(item.start)
+        self._check_slice(axis, first, item, span)
+        return Range(first, item.size, item.stride, inside=False)
 
     def _check_slice(self, axis: int, start: int | Value, item: Slice, span: int) -> None:
         trace = current_trace("a slice")

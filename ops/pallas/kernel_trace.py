@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, UnitAttr
+from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from halfulp.compiler import Dim, DType, GraphTypeError, StaticDim
 from halfulp.compiler.dialects import tile
@@ -18,10 +19,11 @@ from halfulp.compiler.tile_builder import KernelBuilder, Value
 from halfulp.compiler.types import shape_text
 
 from .coverage import covered_outputs, root_of
-from .errors import fault
+from .errors import fault, fault_in
 from .grid import GridAxis, grid_env
 from .indexing import OUT_OF_BOUNDS
-from .mapping import BlockMapping, GridMapping
+from .mapping import BlockMapping, GridMapping, dims_of
+from .printing import PrintSite
 from .refs import Ref
 from .specs import MemorySpace, ScratchShape
 from .tracing import INT32_RANGE, Array, Trace, as_index, index_array, tracing
@@ -36,12 +38,14 @@ class TracedKernel:
         written: the positions of the arguments that it writes to.
         covered: the outputs (by index) of which every element is written before any is read.
         digest: a hash of the IR.
+        prints: what `debug_print` has in it; if there is any, the last argument is their log.
     """
 
     op: tile.KernelOp
     written: frozenset[int]
     covered: frozenset[int]
     digest: str
+    prints: tuple[PrintSite, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -88,13 +92,25 @@ def trace_kernel(request: TraceRequest) -> TracedKernel:
     declared = _declared(request)
     kernel = tile.KernelOp(request.name, types, declared)
     builder = KernelBuilder(kernel)
-    with tracing(Trace(builder, request.name, request.function, request.checked, request.checked_indices)):
+    trace = Trace(builder, request.name, request.function, request.checked, request.checked_indices)
+    with tracing(trace):
         _run(request, builder, private_axes)
     builder.insert(tile.ReturnOp())
+    _drop_unused(kernel)
     kernel.verify()
-    if request.sequential:
+    if request.sequential or trace.prints:
         kernel.attributes[SEQUENTIAL] = UnitAttr()
-    return TracedKernel(kernel, _written(kernel), covered_outputs(kernel, mapping), _digest(kernel))
+        kernel.axes = ArrayAttr([StringAttr(tile.ORDERED)] * len(mapping.grid))
+    covered = covered_outputs(kernel, mapping)
+    return TracedKernel(kernel, _written(kernel), covered, _digest(kernel), tuple(trace.prints))
+
+
+def _drop_unused(kernel: tile.KernelOp) -> None:
+    """Erases what was built along the way and is wanted by nobody, such as starts of blocks that count in blocks."""
+    for op in reversed(list(kernel.body.walk())):
+        if is_trivially_dead(op):
+            op.detach()
+            op.erase()
 
 
 def _declared(request: TraceRequest) -> list[str]:
@@ -137,9 +153,10 @@ def _run(request: TraceRequest, k: KernelBuilder, private_axes: Sequence[int]) -
     with grid_env([GridAxis(i, n) for i, n in zip(ids[batch:], sizes[batch:], strict=True)]):
         result = request.call(refs)
     if result is not None:
-        raise fault(
+        raise fault_in(
+            request.function,
             f"kernel {request.name!r} should return None. It returns {result!r}; store what it computes in an output "
-            "reference"
+            "reference",
         )
 
 
@@ -192,7 +209,9 @@ def _range(value: Any) -> tuple[int, int]:
     return int(value), int(value)
 
 
-def _check_block(name: str, block: BlockMapping, argument: Value, indices: Sequence[Any], starts: Sequence[Any]) -> None:
+def _check_block(
+    name: str, block: BlockMapping, argument: Value, indices: Sequence[Any], starts: Sequence[Any]
+) -> None:
     """Fails where no element of the block lies in the array (with its padding)."""
     k = argument.builder
     index_type = k.index(0).type
@@ -200,11 +219,10 @@ def _check_block(name: str, block: BlockMapping, argument: Value, indices: Seque
     assert block.blocks is not None
     for axis, (b, start) in enumerate(zip(block.blocks, starts, strict=True)):
         low, high = b.padding or (0, 0)
-        at = k.value(as_index(start), index_type)
-        size = k.dim(argument, axis)
         known = isinstance(block.shape[axis], int) and _range(start)[0] + b.size > -low
         if known and _range(start)[1] < block.shape[axis] + high:
             continue
+        at, size = k.value(as_index(start), index_type), k.dim(argument, axis)
         condition = (at + b.size > -low) & (at < size + high)
         holds = condition if holds is None else holds & condition
     if holds is None:
@@ -214,15 +232,13 @@ def _check_block(name: str, block: BlockMapping, argument: Value, indices: Seque
     holes = ", ".join(["{}"] * len(shown)) + ("," if len(indices) == 1 else "") + rest
     k.check(
         holds,
-        f"{OUT_OF_BOUNDS}block index ({holes}) for {name!r}: its array has shape {shape_text(block.shape)}, its blocks "
-        f"{list(block.block_shape)}, so the block lies outside",
+        f"{OUT_OF_BOUNDS}block index ({holes}) for {name!r}: its array has shape {shape_text(dims_of(block.shape))}, "
+        f"its blocks {list(block.block_shape)}, so the block lies outside",
         *shown,
     )
 
 
-def _scratch(
-    name: str, shape: ScratchShape, shared: list[Value], k: KernelBuilder, private: Sequence[Array]
-) -> Ref:
+def _scratch(name: str, shape: ScratchShape, shared: list[Value], k: KernelBuilder, private: Sequence[Array]) -> Ref:
     """Memory of this program, or its share of the memory of all."""
     from .refs import pad_of
 

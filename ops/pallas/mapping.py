@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from halfulp.compiler import Dim, DType, GraphError, GraphTypeError, StaticDim
-from halfulp.compiler.errors import HalfulpError, SourceLocation
-from halfulp.compiler.locations import user_location
+from halfulp.compiler import Dim, DType, GraphTypeError, StaticDim
+from halfulp.compiler.errors import HalfulpError
 from halfulp.compiler.types import shape_text
 
 from . import tree
-from .errors import fault
+from .errors import fault, fault_in
 from .grid import GridAxis, grid_env, normalised_grid
 from .specs import BlockSpec, Element, GridSpec, MemorySpace, ScratchShape, Unblocked, as_dtype
 from .tracing import Array
@@ -107,8 +106,7 @@ class BlockMapping:
         code = getattr(self.index_map, "__code__", None)
         place = "" if code is None else f" at {code.co_filename}:{code.co_firstlineno}"
         name = getattr(self.index_map, "__name__", repr(self.index_map))
-        location = user_location() if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
-        return GraphError(f"Index map function {name}{place} for {self.origin} {rule}", location)
+        return fault_in(self.index_map, f"Index map function {name}{place} for {self.origin} {rule}")
 
     def compute_start_indices(self, program: Sequence[Any], sizes: Sequence[Any] = ()) -> tuple[Any, ...]:
         """The first element of the block of a program along each axis; negative inside padding.
@@ -127,8 +125,8 @@ class BlockMapping:
         blocks = self.blocks or tuple(AxisBlock(n) for n in self.shape)
         if any(not isinstance(block.size, int) for block in blocks):
             raise fault(
-                f"vmap: {self.origin} has a size that is known at run time only, {shape_text(self.shape)}, and no "
-                "block shape; give it a BlockSpec"
+                f"vmap: {self.origin} has a size that is known at run time only, {shape_text(dims_of(self.shape))}, "
+                "and no block shape; give it a BlockSpec"
             )
         return replace(
             self,
@@ -185,12 +183,11 @@ def _call_index_map(mapping: BlockMapping, program: Sequence[Any]) -> Any:
         inspect.signature(function).bind(*program)
     except TypeError as error:
         name = getattr(function, "__name__", repr(function))
-        code = getattr(function, "__code__", None)
-        location = user_location() if code is None else SourceLocation(code.co_filename, code.co_firstlineno)
-        raise GraphTypeError(
+        raise fault_in(
+            function,
             f"Index map function {name} for {mapping.origin} takes one positional argument for each of the "
             f"{len(program)} axes of the grid, but: {_python_words(error, len(program))}",
-            location,
+            GraphTypeError,
         ) from None
     except ValueError:  # no signature to look at
         pass
@@ -202,7 +199,7 @@ def _python_words(error: TypeError, given: int) -> str:
     text = str(error)
     if text.startswith("missing a required argument"):
         return text.replace("missing a required argument", "missing required positional argument")
-    return f"{text} ({given} positional arguments were given)"
+    return f"{text}: {given} given"
 
 
 def block_mapping(origin: str, spec: BlockSpec, shape: Sequence[Any], dtype: DType) -> BlockMapping:
@@ -220,7 +217,8 @@ def block_mapping(origin: str, spec: BlockSpec, shape: Sequence[Any], dtype: DTy
     if len(spec.block_shape) != len(sizes):
         raise fault(
             f"Block shape for {origin} (= {_entries_text(spec)}) must have the same number of dimensions as the array "
-            f"shape {shape_text(sizes)}; give an entry for each axis, None for one that the reference shall not have"
+            f"shape {shape_text(dims_of(sizes))}; give an entry for each axis, None for one that the reference shall "
+            "not have"
         )
     blocks = tuple(_axis_block(origin, spec, axis, entry) for axis, entry in enumerate(spec.block_shape))
     return BlockMapping(origin, sizes, dtype, blocks, spec.index_map, spec.memory_space)

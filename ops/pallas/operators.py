@@ -10,21 +10,23 @@ if TYPE_CHECKING:
     from .tracing import Array
 
 
-def _unary(name: str, operand: Any) -> Any:
+def _unary(name: str, operand: Any) -> Array:
     from . import numpy
 
-    return getattr(numpy, name)(operand)
+    result: Array = getattr(numpy, name)(operand)
+    return result
 
 
-def _call(name: str, first: Any, second: Any, other: Any) -> Any:
+def _call(name: str, first: Any, second: Any, other: Any) -> Array:
     """The function ``name`` on two operands, of which ``other`` is the one that may be anything."""
     from . import numpy, tracing  # which need this module
 
     if isinstance(other, ArrayOperators | bool | int | float | np.generic):
-        return getattr(numpy, name)(first, second)
+        result: Array = getattr(numpy, name)(first, second)
+        return result
     if tracing.is_foreign(other):
         tracing.as_array(other, "an operator")  # raises: arrays of the host and tensors of a graph are no operands
-    return NotImplemented
+    return NotImplemented  # type: ignore[no-any-return]  # Python then asks the other operand
 
 
 class ArrayOperators:

@@ -52,7 +52,7 @@ class Pick:
 
     def load(self) -> Array:
         """The selected elements."""
-        k, dtype = self.ref.value.builder, self.ref.dtype
+        k, dtype = current_trace("an index block").builder, self.ref.dtype
         count = prod(self.picked_shape)
         target = k.alloc(k.constant(0, dtype.to_element_type()), [count, *(self._range_sizes or (1,))])
 
@@ -66,7 +66,7 @@ class Pick:
 
     def store(self, value: Array, mask: Array | None) -> None:
         """Writes a value of the selection's shape; indices out of range are dropped."""
-        k = self.ref.value.builder
+        k = current_trace("an index block").builder
         count = prod(self.picked_shape)
         source = self._rows(value, count)
         allowed = None if mask is None else self._rows(mask, count)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from halfulp.compiler import Dim, TensorType, TensorValue
+from halfulp.compiler import Dim, DType, TensorType, TensorValue
 
 from . import tree
 from .emission import Plan, unknown_symbols
@@ -15,6 +15,7 @@ from .errors import fault
 from .fingerprint import NoFingerprint, fingerprint
 from .kernel_trace import TracedKernel, TraceRequest, parameter_names, trace_kernel
 from .mapping import BlockMapping, GridMapping
+from .printing import LOG_WORDS
 from .refs import Ref
 
 if TYPE_CHECKING:
@@ -30,7 +31,8 @@ class Prepared:
 
     call: PallasCall
     plan: Plan
-    input_names: tuple[str, ...]
+    names: tuple[str, ...]
+    """Those of the inputs, outputs and scratch references in the kernel."""
 
     @property
     def mapping(self) -> GridMapping:
@@ -38,8 +40,9 @@ class Prepared:
 
     @property
     def output_types(self) -> list[TensorType]:
-        """The types of the outputs."""
-        return [TensorType(m.dtype, m.shape) for m in self.mapping.outputs]
+        """The types of the outputs, and of the log if the kernel prints."""
+        types = [TensorType(m.dtype, m.shape) for m in self.mapping.outputs]
+        return [*types, TensorType(DType.int64, (LOG_WORDS,))] if self.plan.kernel.prints else types
 
 
 def prepare(call: PallasCall, mapping: GridMapping, arguments: Sequence[Any]) -> Prepared:
@@ -66,7 +69,7 @@ def prepare(call: PallasCall, mapping: GridMapping, arguments: Sequence[Any]) ->
         checked_indices=bool(call.debug),
     )
     plan = Plan(_trace(request, call), mapping, call.aliases, _private_axes(call, mapping))
-    return Prepared(call, plan, names[: len(mapping.inputs)])
+    return Prepared(call, plan, names)
 
 
 def _private_axes(call: PallasCall, mapping: GridMapping) -> tuple[int, ...]:
@@ -74,8 +77,8 @@ def _private_axes(call: PallasCall, mapping: GridMapping) -> tuple[int, ...]:
     axes = tuple(mapping.batch_rank + axis for axis, word in enumerate(words) if word == "parallel")
     if any(isinstance(mapping.grid[axis], TensorValue) for axis in axes) and mapping.scratch:
         raise fault(
-            f"kernel {call.name!r} has scratch and a parallel grid axis whose size is a tensor; scratch needs sizes known "
-            "before the graph runs, so make that axis 'arbitrary'"
+            f"kernel {call.name!r} has scratch and a parallel grid axis whose size is a tensor; scratch needs sizes "
+            "known before the graph runs, so make that axis 'arbitrary'"
         )
     return axes
 
@@ -138,7 +141,9 @@ def _names(call: PallasCall, arguments: Sequence[Any]) -> tuple[str, ...]:
     keywords = call.scratch_shapes if isinstance(call.scratch_shapes, dict) else {}
     parameters = parameter_names(call.kernel, len(parts), tuple(keywords))
     return tuple(
-        f"{name}{path}" for name, part in zip(parameters, parts, strict=True) for path, _ in tree.leaves_with_paths(part, is_shape)
+        f"{name}{path}"
+        for name, part in zip(parameters, parts, strict=True)
+        for path, _ in tree.leaves_with_paths(part, is_shape)
     )
 
 

@@ -12,7 +12,7 @@ from .elementwise import arithmetic, cast_operand, compare, divide, select
 from .errors import fault
 from .promotion import promote, sum_type
 from .shaping import broadcast_to, checked_axis, reshaped, transpose
-from .tracing import Array, as_array, cast, constant, plain
+from .tracing import Array, as_array, cast, constant, current_trace, plain
 
 Axes = int | Sequence[int] | None
 
@@ -41,14 +41,14 @@ def _through_f32(array: Array, kind: str, axis: Axes, keepdims: bool, subject: s
     return cast(_reduced(cast(array, DType.float32), kind, axis, keepdims, subject), array.dtype)
 
 
-def sum(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
+def sum_of(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The sum along an axis, several, or all of them. Integers narrower than 32 bits are summed in 32."""
     array = as_array(x, "jnp.sum")
     return _through_f32(cast_operand(array, sum_type(array.dtype)), "add", axis, keepdims, "jnp.sum")
 
 
 def prod_of(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
-    """The product along an axis, several, or all of them; types as in `sum`."""
+    """The product along an axis, several, or all of them; types as in `sum_of`."""
     array = as_array(x, "jnp.prod")
     return _through_f32(cast_operand(array, sum_type(array.dtype)), "mul", axis, keepdims, "jnp.prod")
 
@@ -65,22 +65,22 @@ def _extreme(x: Any, axis: Axes, keepdims: bool, largest: bool) -> Array:
     return _reduced(array, kind, axis, keepdims, subject)
 
 
-def max(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
+def max_of(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The largest element along an axis, several, or all of them; NaN if there is one."""
     return _extreme(x, axis, keepdims, True)
 
 
-def min(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
+def min_of(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """The smallest element along an axis, several, or all of them; NaN if there is one."""
     return _extreme(x, axis, keepdims, False)
 
 
-def any(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
+def any_of(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Whether an element is not zero."""
     return _reduced(cast(as_array(x, "jnp.any"), DType.bool), "or", axis, keepdims, "jnp.any")
 
 
-def all(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
+def all_of(x: Any, axis: Axes = None, *, keepdims: bool = False) -> Array:
     """Whether no element is zero."""
     return _reduced(cast(as_array(x, "jnp.all"), DType.bool), "and", axis, keepdims, "jnp.all")
 
@@ -124,7 +124,7 @@ def argmin(x: Any, axis: int | None = None, *, keepdims: bool = False) -> Array:
 
 
 def cumsum(x: Any, axis: int | None = None) -> Array:
-    """Sums of the first 1, 2, ... elements along an axis, added one after another; types as in `sum`."""
+    """Sums of the first 1, 2, ... elements along an axis, added one after another; types as in `sum_of`."""
     array = as_array(x, "jnp.cumsum")
     array = cast_operand(array, sum_type(array.dtype))
     if axis is None:
@@ -138,7 +138,7 @@ def cumsum(x: Any, axis: int | None = None) -> Array:
 
 def _running(array: Array, axis: int) -> Array:
     """One slice of the axis after another, through memory of the program."""
-    k, n = array.value.builder, array.shape[axis]
+    k, n = current_trace("jnp.cumsum").builder, array.shape[axis]
     if n == 0:
         return array
     zero = k.constant(0, array.value.element_type)
@@ -181,7 +181,7 @@ def dot(x: Any, y: Any, *, preferred_element_type: DType | None = None) -> Array
         )
     m, n = a.shape[:-1], b.shape[1:]
     left, right = reshaped(a, [prod(m), a.shape[-1]]), reshaped(b, [b.shape[0], prod(n)])
-    wide = DType.float32 if dtype.is_float and dtype.bits <= 16 else dtype
+    wide: DType = DType.float32 if dtype.is_float and dtype.bits <= 16 else dtype
     result_type = preferred_element_type or dtype
     if dtype.is_integral and result_type.is_integral and result_type.bits > dtype.bits:
         wide = result_type

@@ -100,7 +100,7 @@ class Ref(ArrayOperators):
 
     def _is_all(self, selections: Sequence[At | Range]) -> bool:
         return all(
-            isinstance(s, Range) and (s.start, s.span) == (0, n)
+            isinstance(s, Range) and isinstance(s.start, int) and (s.start, s.span) == (0, n)
             for s, n in zip(selections, self.value.shape, strict=True)
         )
 
@@ -157,7 +157,9 @@ def _mask_of(mask: Any, shape: tuple[int, ...], function: str) -> Array | None:
         raise fault(f"{function}: mask must hold bools, not {array.dtype}", GraphTypeError)
     tail = shape[len(shape) - array.ndim :]
     if array.ndim > len(shape) or any(own not in (1, n) for own, n in zip(array.shape, tail, strict=True)):
-        raise fault(f"{function}: Cannot broadcast mask shape {list(array.shape)} to the shape {list(shape)} of the value")
+        raise fault(
+            f"{function}: Cannot broadcast mask shape {list(array.shape)} to the shape {list(shape)} of the value"
+        )
     return broadcast(array, shape)
 
 
@@ -239,7 +241,9 @@ def _checked_value(ref: Ref, value: Any, shape: tuple[int, ...]) -> Array:
             f"Cannot store a Ref into another Ref ({value.name!r} into {ref.name!r}). Did you forget to load from it "
             "using `[...]`?"
         )
-    array = _literal(ref, value) if isinstance(value, bool | int | float) else as_array(value, f"{ref.name}[...] = value")
+    array = (
+        _literal(ref, value) if isinstance(value, bool | int | float) else as_array(value, f"{ref.name}[...] = value")
+    )
     if array.shape != shape:
         raise fault(
             f"Invalid shape for `swap`: {ref.name}[...] has shape {list(shape)}, and the value {list(array.shape)}; "

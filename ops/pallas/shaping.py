@@ -76,9 +76,11 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Array:
         GraphError: ``axes`` is no order of the axes.
     """
     array = as_array(x, "jnp.transpose")
-    order = list(reversed(range(array.ndim))) if axes is None else [
-        checked_axis(axis, array.ndim, "jnp.transpose") for axis in (axes[0] if _is_nested(axes) else axes)
-    ]
+    order = (
+        list(reversed(range(array.ndim)))
+        if axes is None
+        else [checked_axis(axis, array.ndim, "jnp.transpose") for axis in _flat(axes)]
+    )
     if sorted(order) != list(range(array.ndim)):
         raise fault(f"jnp.transpose: axes {list(axes or ())} must name each of the {array.ndim} axes once")
     if order == sorted(order):
@@ -91,8 +93,9 @@ def transpose(x: Any, axes: Sequence[int] | None = None) -> Array:
     )
 
 
-def _is_nested(axes: Sequence[Any]) -> bool:
-    return len(axes) == 1 and isinstance(axes[0], tuple | list)
+def _flat(axes: Sequence[Any]) -> list[int]:
+    """Axes given one by one, or as one sequence."""
+    return list(axes[0]) if len(axes) == 1 and isinstance(axes[0], tuple | list) else list(axes)
 
 
 def broadcast_to(x: Any, shape: Any) -> Array:
@@ -108,10 +111,10 @@ def broadcast_to(x: Any, shape: Any) -> Array:
     return broadcast(array, sizes)
 
 
-def expand_dims(x: Any, axis: int | Sequence[int]) -> Array:
+def expand_dims(x: Any, axis: int | tuple[int, ...]) -> Array:
     """New axes of size 1 at these places of the result."""
     array = as_array(x, "jnp.expand_dims")
-    given = [axis] if isinstance(axis, int) else list(axis)
+    given: Sequence[int] = (axis,) if isinstance(axis, int) else axis
     rank = array.ndim + len(given)
     added = {checked_axis(a, rank, "jnp.expand_dims") for a in given}
     sizes = iter(array.shape)
@@ -125,7 +128,9 @@ def squeeze(x: Any, axis: int | Sequence[int] | None = None) -> Array:
         GraphError: an axis has another size.
     """
     array = as_array(x, "jnp.squeeze")
-    given = [a for a, n in enumerate(array.shape) if n == 1] if axis is None else [axis] if isinstance(axis, int) else axis
+    given = (
+        [a for a, n in enumerate(array.shape) if n == 1] if axis is None else [axis] if isinstance(axis, int) else axis
+    )
     removed = {checked_axis(a, array.ndim, "jnp.squeeze") for a in given}
     for a in removed:
         if array.shape[a] != 1:
@@ -159,3 +164,8 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> Array:
 def stack(arrays: Sequence[Any], axis: int = 0) -> Array:
     """Blocks of one shape along a new axis."""
     return concatenate([expand_dims(part, axis) for part in arrays], axis)
+
+
+def ravel(x: Any) -> Array:
+    """All elements along one axis."""
+    return reshape(x, -1)

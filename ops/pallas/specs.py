@@ -207,8 +207,8 @@ def _entry(entry: Any) -> int | Element | Squeezed | None:
     size = entry.block_size if isinstance(entry, Element) else entry
     if isinstance(size, bool) or not isinstance(size, int | np.integer):
         raise fault(
-            f"BlockSpec: Unsupported block dimension type {type(entry).__name__}: {entry!r}; an entry of block_shape is "
-            "an int, None, pl.Squeezed() or pl.Element(size)"
+            f"BlockSpec: Unsupported block dimension type {type(entry).__name__}: {entry!r}; an entry of block_shape "
+            "is an int, None, pl.Squeezed() or pl.Element(size)"
         )
     if size <= 0:
         raise fault(f"BlockSpec: the size of a block must be positive, not {size}")

@@ -55,7 +55,9 @@ def _static(array: Array, items: tuple[Any, ...]) -> Array:
     rank = array.ndim
     given = sum(item is not ... for item in items)
     if given > rank or sum(item is ... for item in items) > 1:
-        raise fault(f"`indices` must not be longer than `shape`: {given} indices for a value of shape {list(array.shape)}")
+        raise fault(
+            f"`indices` must not be longer than `shape`: {given} indices for a value of shape {list(array.shape)}"
+        )
     place = next((i for i, item in enumerate(items) if item is ...), len(items))
     full = [*items[:place], *[slice(None)] * (rank - given), *items[place + 1 :]]
     starts, steps, sizes, kept = [], [], [], []

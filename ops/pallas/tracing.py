@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -41,6 +41,18 @@ class Trace:
     function: Any
     checked: bool = False
     checked_indices: bool = False
+    prints: list[Any] = field(default_factory=list)
+    _log: Value | None = None
+
+    def log(self) -> Value:
+        """The reference to what `debug_print` writes to: one more argument of the kernel, made when first wanted."""
+        if self._log is None:
+            from .printing import log_type
+
+            k = self.builder
+            block = k.kernel.body.block
+            self._log = Value(k, block.insert_arg(log_type(), len(k.kernel.arguments)))
+        return self._log
 
     def name_of(self, value: object) -> str | None:
         """The name under which the kernel's function reaches ``value``: a variable around it or a global."""
@@ -117,35 +129,35 @@ class Array(ArrayOperators):
     @property
     def T(self) -> Array:  # noqa: N802  (numpy's name)
         """The axes in reverse order."""
-        return _numpy().transpose(self)
+        return _numpy("transpose", self)
 
     def astype(self, dtype: Any) -> Array:
         """The same numbers in another type: floats to integers truncate and saturate, to bool is "not zero"."""
-        return _numpy().astype(self, dtype)
+        return _numpy("astype", self, dtype)
 
     def reshape(self, *shape: Any) -> Array:
         """The same elements in row-major order under another shape; one size may be -1."""
-        return _numpy().reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+        return _numpy("reshape", self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
 
     def transpose(self, *axes: int) -> Array:
         """Another order of axes; the reverse one by default."""
-        return _numpy().transpose(self, axes or None)
+        return _numpy("transpose", self, axes or None)
 
     def sum(self, axis: Any = None, keepdims: bool = False) -> Array:
         """The sum along an axis, several or all."""
-        return _numpy().sum(self, axis, keepdims=keepdims)
+        return _numpy("sum", self, axis, keepdims=keepdims)
 
     def max(self, axis: Any = None, keepdims: bool = False) -> Array:
         """The largest element along an axis, several or all; NaN if there is one."""
-        return _numpy().max(self, axis, keepdims=keepdims)
+        return _numpy("max", self, axis, keepdims=keepdims)
 
     def min(self, axis: Any = None, keepdims: bool = False) -> Array:
         """The smallest element along an axis, several or all; NaN if there is one."""
-        return _numpy().min(self, axis, keepdims=keepdims)
+        return _numpy("min", self, axis, keepdims=keepdims)
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> Array:
         """The sum divided by the number of elements."""
-        return _numpy().mean(self, axis, keepdims=keepdims)
+        return _numpy("mean", self, axis, keepdims=keepdims)
 
     def __getitem__(self, index: Any) -> Array:
         from .subscript import subscript
@@ -183,10 +195,12 @@ class Array(ArrayOperators):
         return f"a value of type {self.dtype}[{','.join(map(str, self.shape))}]"
 
 
-def _numpy() -> Any:
+def _numpy(name: str, *arguments: Any, **keywords: Any) -> Array:
+    """A function of `halfulp.ops.pallas.numpy`."""
     from . import numpy  # which needs this module
 
-    return numpy
+    result: Array = getattr(numpy, name)(*arguments, **keywords)
+    return result
 
 
 # -- from Python to values

@@ -36,6 +36,9 @@ class Adapter:
     def weight(self, name: str, dtype: str, shape: Iterable[Any]) -> Weight:
         return Weight(name, DType(dtype), shape)
 
+    def subgraph(self, name: str, function: Function, input_specs: Iterable[InputSpec]) -> Graph:
+        return self.build(function, input_specs, name)
+
     def ops_alone(self) -> ModuleType:
         return ops
 
@@ -45,14 +48,14 @@ class Adapter:
         result: TensorValue = ops.attention(q, k, v, causal=causal, mask=mask)
         return result
 
-    def build(self, function: Function, input_specs: Iterable[InputSpec]) -> Graph:
+    def build(self, function: Function, input_specs: Iterable[InputSpec], name: str = "case") -> Graph:
         """The graph of ``function(ops, *values)``; nothing is compiled."""
 
         def forward(*values: TensorValue) -> Any:
             result = function(ops, *values)
             return list(result) if isinstance(result, tuple | list) else result
 
-        return Graph("case", forward, [TensorType(DType(dtype), shape) for dtype, shape in input_specs])
+        return Graph(name, forward, [TensorType(DType(dtype), shape) for dtype, shape in input_specs])
 
     def graph(
         self, function: Function, input_specs: Iterable[InputSpec], weights: Mapping[str, Any] | None = None

@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 from xdsl.context import Context
 from xdsl.dialects import math
+from xdsl.dialects.builtin import f32
+from xdsl.ir import Block
 
 from halfulp import ops
 from halfulp.compiler import CompileOptions, DeviceRef, DType, Graph, TensorType, TensorValue
 from halfulp.compiler.codegen.cpu import disassemble, host_target
+from halfulp.compiler.dialects import tile
 from halfulp.compiler.interpreter.exact import fma as exact_fma
 from halfulp.compiler.passes.expand_math import EXPANSION_MARK, ExpandMathPass
 from halfulp.compiler.pipeline import compile_graph, emit, lower
+from halfulp.compiler.tile_builder import TileBuilder, Value
+from halfulp.ops.contract import CONTRACTS
 from halfulp.runtime import CPU, InferenceSession
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -85,6 +90,30 @@ def test_off_keeps_the_fma_of_expansions_and_no_other() -> None:
     ExpandMathPass().apply(Context(), module)
     found = [op for op in module.walk() if isinstance(op, math.FmaOp)]
     assert {str(op.attributes[EXPANSION_MARK].data) for op in found} == {"exp", "sin", "log"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", [n for n, c in CONTRACTS.items() if F32 in c.dtypes and n != "fma"])
+def test_off_holds_for_every_op_of_the_library(name: str) -> None:
+    contract = CONTRACTS[name]
+    with Graph("g", input_types=[TensorType(F32, [8, 8], CPU_0)] * contract.operands) as graph:
+        conditions = [ops.cast(x, DType.bool) for x in graph.inputs[: contract.conditions]]
+        built = contract.build(*conditions, *graph.inputs[contract.conditions :], **contract.variants[0])
+        graph.output(*(built if isinstance(built, list | tuple) else [built]))
+    module = graph.module
+    lower(module, "tile", CompileOptions(fp_contract="off"), host_target(None))
+    ExpandMathPass().apply(Context(), module)
+    for op in module.walk():
+        assert not isinstance(op, math.FmaOp) or EXPANSION_MARK in op.attributes
+        assert not isinstance(op, tile.DotOp) or not op.fused.value.data
+
+
+@pytest.mark.parametrize(("mode", "names"), [("off", ["arith.mulf", "arith.addf"]), ("on", ["math.fma"])])
+def test_multiply_add_of_a_recipe_follows_the_mode(mode: str, names: list[str]) -> None:
+    block = Block(arg_types=[f32] * 3)
+    builder = TileBuilder(block)
+    builder.fp_contract = mode
+    builder.multiply_add(*(Value(builder, argument) for argument in block.args))
+    assert [op.name for op in block.ops] == names
 
 
 @on_known_machine

@@ -18,6 +18,7 @@ from op_samples import (
     element_operands,
     epsilon,
     last_bit_is_set,
+    refined,
     row_operand,
     smallest,
     widened,
@@ -61,7 +62,10 @@ def graph_of(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Seque
 def references(contract: Contract, dtype: DType, operands: Sequence[Array]) -> list[Array]:
     wide = [array if array.dtype == bool else widened(array, dtype) for array in operands]
     with np.errstate(all="ignore"):
-        return [np.asarray(contract.reference(*wide, **variant)) for variant in contract.variants]
+        results = [np.asarray(contract.reference(*wide, **variant)) for variant in contract.variants]
+    if contract.mpmath and dtype is DType.float64:
+        return [refined(contract.mpmath, wide, result) for result in results]
+    return results
 
 
 def check_ulp(

@@ -130,7 +130,8 @@ def test_a_graph_gives_the_same_bits_on_any_number_of_threads() -> None:
 
 
 def test_callers_at_once_get_the_same_bits() -> None:
-    expected, found = outputs(1), []
+    expected = outputs(1)
+    found: list[list[bytes]] = []
 
     def repeat(threads: int) -> None:
         found.extend(outputs(threads) for _ in range(5))

@@ -10,11 +10,11 @@ import pytest
 from differential import WIDTHS, Array, Run, check_both_ways
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tile_programs import CONTROL, ELEMENTWISE, MEMORY, ORDERED_OPS, SHAPES, build, programs
+from tile_programs import CONTROL, DTYPES, ELEMENTWISE, MEMORY, ORDERED_OPS, SHAPES, build, programs
 from xdsl.dialects.builtin import IndexType, TensorType, f32, i1, i8, i32, i64
 from xdsl.ir import Attribute
+from xdsl.utils.exceptions import DiagnosticException
 
-from halfulp.compiler.errors import CompileError
 from halfulp.compiler.tile_builder import KernelBuilder, Value
 
 FAMILIES = {
@@ -36,8 +36,9 @@ def test_random_kernels(family: str, data: st.DataObject) -> None:
     width = data.draw(st.sampled_from(WIDTHS))
     try:
         check_both_ways(module, arrays, widths=[width])
-    except CompileError as error:
-        assert "bytes of stack" in str(error)  # many large blocks at once
+    except DiagnosticException as error:
+        if "bytes of stack" not in str(error):  # of many large blocks
+            raise
 
 
 def run(body: Callable[[KernelBuilder], None], *arrays: Array, grid: Sequence[int] = ()) -> Run:
@@ -215,7 +216,7 @@ def test_loop_counters_that_could_overflow(bounds: tuple[int, int, int], known: 
     def body(k: KernelBuilder) -> None:
         x, seen, data = k.arguments
         read = [k.cast(k.read(data, n), IndexType()) for n in range(3)]
-        lower, upper, step = (*bounds[:known], *read[known:])
+        lower, upper, step = [b if n < known else r for n, (b, r) in enumerate(zip(bounds, read, strict=True))]
 
         def count(i: Value, n: Value) -> list[Value]:
             window = k.window(x, [i], [5])
@@ -230,17 +231,16 @@ def test_loop_counters_that_could_overflow(bounds: tuple[int, int, int], known: 
     assert seen.tolist() == counted + [-1] * (9 - len(counted))
 
 
-@pytest.mark.parametrize("element", [i8, i32, i64, f32])
-@pytest.mark.parametrize("kind", ["add", "mul"])
-@pytest.mark.parametrize("size", [1, 7, 64, 65, 4097])
-def test_reductions_along_both_axes(element: Attribute, kind: str, size: int) -> None:
-    dtype = {i8: np.int8, i32: np.int32, i64: np.int64, f32: np.float32}[element]
+@pytest.mark.parametrize("element", [i8, i64, f32])
+@pytest.mark.parametrize("size", [1, 65, 4097])
+def test_reductions_along_both_axes(element: Attribute, size: int) -> None:
+    dtype = DTYPES[element]
     data = np.random.default_rng(size).integers(-3, 4, (3, size)).astype(dtype)
 
     def body(k: KernelBuilder) -> None:
         x, rows, columns = k.arguments
         block = k.load(whole(k, x, 3, size))
-        k.store(k.reduce(kind, block, 1), whole(k, rows, 3))
-        k.store(k.reduce(kind, block, 0), whole(k, columns, size))
+        k.store(k.reduce("add", block, 1), whole(k, rows, 3))
+        k.store(k.reduce("mul", block, 0), whole(k, columns, size))
 
     run(body, data, np.zeros(3, dtype), np.zeros(size, dtype))

@@ -32,7 +32,8 @@ from halfulp.compiler.dialects.graph import ApplyOp, ConstantOp, GraphOp, Parame
 from halfulp.compiler.dialects.graph import Graph as GraphDialect
 from halfulp.compiler.locations import location_of
 from halfulp.compiler.passes.verify_graph import VerifyGraphPass
-from halfulp.compiler.registry import OpDef, ParameterSpec, register_op, unregister_op
+from halfulp.compiler.opdef import OpDef
+from halfulp.compiler.registry import ParameterSpec, register_op, unregister_op
 
 F32, I32 = DType.float32, DType.int32
 X = TensorType(F32, ["n", 4])

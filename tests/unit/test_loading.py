@@ -20,7 +20,8 @@ from halfulp.compiler.codegen.cpu import host_target
 from halfulp.compiler.registry import KernelDef, OperandSpec, OutputSpec, find_op, register_kernel, unregister_kernel
 from halfulp.runtime import InferenceSession, Model
 from halfulp.runtime.cache import DiskCache
-from halfulp.runtime.fingerprint import graph_key, is_ours
+from halfulp.runtime.code_text import code_text
+from halfulp.runtime.fingerprint import graph_key
 from halfulp.runtime.loading import forget_loaded
 
 F32 = DType.float32
@@ -111,9 +112,9 @@ def test_weights_are_not_part_of_the_key(cache: DiskCache, monkeypatch: pytest.M
     def scaled() -> Graph:
         return Graph("scaled", lambda x: x * Weight("w", F32, (3,)), [TensorType(F32, ["n", 3])])
 
-    first = InferenceSession().load(scaled(), weights_registry={"w": np.float32([1, 2, 3])})
+    first = InferenceSession().load(scaled(), weights_registry={"w": np.array([1, 2, 3], np.float32)})
     no_compiler(monkeypatch)
-    second = InferenceSession().load(scaled(), weights_registry={"w": np.float32([3, 2, 1])})
+    second = InferenceSession().load(scaled(), weights_registry={"w": np.array([3, 2, 1], np.float32)})
     assert first(X)[0].to_numpy().tolist() == [[1, 4, -9]]
     assert second(X)[0].to_numpy().tolist() == [[3, 4, -3]]
 
@@ -185,31 +186,54 @@ def test_a_graph_that_calls_the_users_code_has_no_key(cache: DiskCache) -> None:
     register_kernel(KernelDef("test_loading_user", operands, outputs, build_nothing))
     try:
         input_type = TensorType(F32, ["n"])
-        custom = Graph(
-            "g", lambda x: ops.custom("test_loading_user", x.device, [x], [input_type]), [input_type]
-        )
+        custom = Graph("g", lambda x: ops.custom("test_loading_user", x.device, [x], [input_type]), [input_type])
         assert graph_key(custom, CompileOptions(), host_target()) is None
     finally:
         unregister_kernel("test_loading_user")
 
 
-def wrapped(function: Callable[[], object]) -> Callable[[], object]:
-    """A function that holds another."""
+def wrapped(function: Callable[..., object], *captured: object) -> Callable[[], object]:
+    """A function of ours, by its module, that holds another and some data."""
 
     def inner() -> object:
-        return function()
+        return function(*captured)
 
     inner.__module__ = "halfulp.ops.somewhere"
     return inner
 
 
-def test_code_that_reaches_the_users_functions_is_not_ours() -> None:
-    assert is_ours(find_op("exp", "test"))
-    assert not is_ours(build_nothing)
-    assert not is_ours(wrapped(build_nothing))
-    assert not is_ours(wrapped(partial(build_nothing)))
-    assert not is_ours({"a": [build_nothing]})
-    assert is_ours(wrapped(np.zeros.__class__))
+def test_code_that_reaches_the_users_functions_has_no_text() -> None:
+    assert code_text(find_op("exp", "test")) is not None
+    assert code_text(build_nothing) is None
+    assert code_text(wrapped(build_nothing)) is None
+    assert code_text(wrapped(partial(build_nothing))) is None
+    assert code_text({"a": [build_nothing]}) is None
+    assert code_text(Path("of the user")) is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (4, 5),
+        (1.0, -1.0),
+        ("a", "b"),
+        ((1, 2), (2, 1)),
+        (np.ones(3), np.zeros(3)),
+        (DType.int8, DType.int16),
+        (abs, len),
+    ],
+)
+def test_what_a_function_has_captured_is_part_of_its_text(one: object, other: object) -> None:
+    texts = [code_text(wrapped(len, value)) for value in (one, other, one)]
+    assert None not in texts
+    assert texts[0] == texts[2]
+    assert texts[0] != texts[1]
+
+
+def test_data_that_holds_itself_has_a_text() -> None:
+    inside: list[object] = [1]
+    inside.append(inside)
+    assert code_text(inside) == "(1, ...)"
 
 
 def test_progress_counts_up_to_the_last_step() -> None:

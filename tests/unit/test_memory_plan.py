@@ -33,16 +33,15 @@ def random_graph(seed: int, count: int) -> Graph:
         values = [x, y]
         for _ in range(count):
             a, b = chosen.choice(values[-6:]), chosen.choice(values)
-            values.append(
-                chosen.choice(
-                    [
-                        lambda a=a, b=b: ops.softmax(a),
-                        lambda a=a, b=b: a + b,
-                        lambda a=a, b=b: ops.transpose(a, 0, 1) * b,
-                        lambda a=a, b=b: ops.sum(a, axis=0) * 0.1 + b,
-                    ]
-                )()
-            )
+            kind = chosen.randrange(4)
+            if kind == 0:
+                values.append(ops.softmax(a))
+            elif kind == 1:
+                values.append(a + b)
+            elif kind == 2:
+                values.append(ops.transpose(a, 0, 1) * b)
+            else:
+                values.append(ops.sum(a, axis=0) * 0.1 + b)
         return values[-2:]
 
     square = TensorType(F32, ["n", "n"])

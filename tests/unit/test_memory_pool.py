@@ -43,7 +43,9 @@ def test_a_freed_array_is_the_next_one() -> None:
     assert again == address
 
 
-@pytest.mark.parametrize("hold", [lambda a: a[3:7], lambda a: a.reshape(-1)[::2].view("u4"), np.from_dlpack, memoryview])
+@pytest.mark.parametrize(
+    "hold", [lambda a: a[3:7], lambda a: a.reshape(-1)[::2].view("u4"), np.from_dlpack, memoryview]
+)
 def test_every_kind_of_view_keeps_the_memory(hold: Any) -> None:
     pool = MemoryPool()
     array, address = lend(pool)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +15,7 @@ from halfulp.compiler import CompileError, CompileOptions, DeviceRef, DType, Gra
 from halfulp.compiler.errors import SourceLocation
 from halfulp.compiler.numerics import Contraction
 from halfulp.runtime import CPU, InferenceSession, Model
+from halfulp.runtime.cache import FOLDER_VARIABLE, SWITCH_VARIABLE
 
 X = TensorType(DType.float32, ["n"], DeviceRef.CPU())
 
@@ -63,10 +66,38 @@ def test_report_is_in_the_order_of_the_graph_and_empty_where_nothing_is_fused() 
     assert load(build, CompileOptions(fp_contract="fast", strategy="llvm")).numerics_report() == []
 
 
+def test_report_of_an_equal_graph_from_other_lines_names_those(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Though what was compiled for the first one lies in the cache."""
+    monkeypatch.setenv(SWITCH_VARIABLE, "1")
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
+    options = CompileOptions(fp_contract="fast")
+
+    def build(a: TensorValue, b: TensorValue, c: TensorValue) -> list[TensorValue]:
+        return [ops.add(ops.mul(a, b), c)]
+
+    def same(a: TensorValue, b: TensorValue, c: TensorValue) -> list[TensorValue]:
+        return [ops.add(ops.mul(a, b), c)]
+
+    first, second = (load(each, options).numerics_report()[0].location for each in (build, same))
+    assert first is not None
+    assert second == SourceLocation(first.filename, first.line + 3)
+    assert load(build, options).numerics_report()[0].location == first
+    assert list(tmp_path.iterdir()), "the cache was in use"
+
+
 def test_contraction_without_places_has_text_and_attribute() -> None:
     entry = Contraction("add", None, 0, "mul", None, False, DType.float64, frozenset())
     assert str(entry) == "add fused with its operand 0, the mul; float64, flags: none"
     assert Contraction.from_attribute(entry.to_attribute()) == entry
+
+
+def test_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "numerics.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
+    exec(compile(code, "numerics.md", "exec"), {})
+    assert capsys.readouterr().out == (
+        "numerics.md:8: add fused with its operand 0, the mul of numerics.md:8; float32, flags: none\n"
+    )
 
 
 @pytest.mark.parametrize("by_region", [True, False])

@@ -1,4 +1,4 @@
-"""The thread pool: every round once, from any number of callers, nested, after a fork, at exit; and for other systems."""
+"""The thread pool: every round once, with several callers, nested, after a fork, at exit; and on other systems."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ from halfulp.compiler.errors import GraphError
 from halfulp.runtime.cpu_count import default_threads, quota
 from halfulp.runtime.loader import NativeLibrary
 from halfulp.runtime.threads import thread_pool
-
-ARCH = host_target().arch
-X86 = ARCH == "x86_64"
 
 # counts(words, parameters): `times` regions of `rounds` rounds; round r adds 1 to word r.
 COUNTS = """
@@ -75,40 +72,90 @@ define void @rows(ptr %words, ptr %parameters) {
 declare void @halfulp_parallel_for(i64, i64, ptr, ptr)
 """
 
-# Two rounds that wait for each other, so that two threads must run them; each notes its floating-point state. The
-# caller's state has flush-to-zero on.
-MEET = """
-define void @meet(ptr %words, i64 %round) {
-entry:
+# How to read the floating-point state into %bits, and a caller of the region with flush-to-zero on.
+STATES = {
+    "x86_64": (
+        """
   %state = alloca i32, align 4
-  %arrived = atomicrmw add ptr %words, i64 1 seq_cst, align 8
-  br label %wait
-wait:
-  %there = load atomic i64, ptr %words seq_cst, align 8
-  %both = icmp sge i64 %there, 2
-  br i1 %both, label %go, label %wait
-go:
   call void @llvm.x86.sse.stmxcsr(ptr %state)
-  %bits = load i32, ptr %state, align 4
-  %wide = zext i32 %bits to i64
-  %position = add i64 %round, 1
-  %at = getelementptr i64, ptr %words, i64 %position
-  store i64 %wide, ptr %at, align 8
-  ret void
-}
-define void @flushing(ptr %words, ptr %parameters) {
+  %narrow = load i32, ptr %state, align 4
+  %bits = zext i32 %narrow to i64""",
+        """
   %old = alloca i32, align 4
   %new = alloca i32, align 4
   call void @llvm.x86.sse.stmxcsr(ptr %old)
   store i32 40896, ptr %new, align 4
   call void @llvm.x86.sse.ldmxcsr(ptr %new)
   call void @halfulp_parallel_for(i64 2, i64 2, ptr @meet, ptr %words)
-  call void @llvm.x86.sse.ldmxcsr(ptr %old)
+  call void @llvm.x86.sse.ldmxcsr(ptr %old)""",
+        "declare void @llvm.x86.sse.stmxcsr(ptr)\ndeclare void @llvm.x86.sse.ldmxcsr(ptr)",
+        [0x1F80, 0x9FC0],
+        0xFFC0,
+    ),
+    "aarch64": (
+        """
+  %bits = call i64 @llvm.aarch64.get.fpcr()""",
+        """
+  %old = call i64 @llvm.aarch64.get.fpcr()
+  call void @llvm.aarch64.set.fpcr(i64 16777216)
+  call void @halfulp_parallel_for(i64 2, i64 2, ptr @meet, ptr %words)
+  call void @llvm.aarch64.set.fpcr(i64 %old)""",
+        "declare i64 @llvm.aarch64.get.fpcr()\ndeclare void @llvm.aarch64.set.fpcr(i64)",
+        [0, 1 << 24],
+        1 << 24,
+    ),
+}
+READ_STATE, CALL_FLUSHING, DECLARATIONS, EXPECTED_STATES, STATE_MASK = STATES[host_target().arch]
+
+# Two rounds that wait for each other, so that two threads must run them; each notes its floating-point state.
+MEET = f"""
+define void @meet(ptr %words, i64 %round) {{
+entry:
+  %arrived = atomicrmw add ptr %words, i64 1 seq_cst, align 8
+  br label %wait
+wait:
+  %there = load atomic i64, ptr %words seq_cst, align 8
+  %both = icmp sge i64 %there, 2
+  br i1 %both, label %go, label %wait
+go:{READ_STATE}
+  %position = add i64 %round, 1
+  %at = getelementptr i64, ptr %words, i64 %position
+  store i64 %bits, ptr %at, align 8
+  ret void
+}}
+define void @flushing(ptr %words, ptr %parameters) {{{CALL_FLUSHING}
+  ret void
+}}
+declare void @halfulp_parallel_for(i64, i64, ptr, ptr)
+{DECLARATIONS}
+"""
+
+
+# Regions of two rounds that need two threads each; the second round then takes 300 us, and whoever has done the first
+# goes to sleep. With gaps between the calls the worker sleeps, too.
+SLOW = """
+define void @slow(ptr %words, i64 %round) {
+entry:
+  %before = atomicrmw add ptr %words, i64 1 seq_cst, align 8
+  %odd = or i64 %before, 1
+  %all = add i64 %odd, 1
+  br label %wait
+wait:
+  %there = load atomic i64, ptr %words seq_cst, align 8
+  %both = icmp sge i64 %there, %all
+  br i1 %both, label %go, label %wait
+go:
+  %micros = mul i64 %round, 300
+  %narrow = trunc i64 %micros to i32
+  %unused = call i32 @usleep(i32 %narrow)
   ret void
 }
+define void @slowly(ptr %words, ptr %parameters) {
+  call void @halfulp_parallel_for(i64 2, i64 2, ptr @slow, ptr %words)
+  ret void
+}
+declare i32 @usleep(i32)
 declare void @halfulp_parallel_for(i64, i64, ptr, ptr)
-declare void @llvm.x86.sse.stmxcsr(ptr)
-declare void @llvm.x86.sse.ldmxcsr(ptr)
 """
 
 
@@ -169,10 +216,22 @@ def test_a_region_inside_a_region_runs_on_the_thread_it_is_in() -> None:
     assert call(NESTED, "rows", 400, 100) == [1] * 400
 
 
-@pytest.mark.skipif(not X86, reason="reads MXCSR")
 def test_a_worker_takes_part_with_the_default_floating_point_state() -> None:
     _, *states = call(MEET, "flushing", 3)
-    assert sorted(state & 0xFFC0 for state in states) == [0x1F80, 0x9FC0]
+    assert sorted(state & STATE_MASK for state in states) == EXPECTED_STATES
+
+
+def test_nobody_sleeps_through_a_signal() -> None:
+    run = run_python(
+        """
+        import time
+        for number in range(400):
+            assert pool.call(pool.SLOW, "slowly", 1) == [2]
+            time.sleep(number % 4 * 5e-5)  # shorter than a spin, about as long, longer
+        print("end")
+        """
+    )
+    assert (run.stdout, run.stderr) == ("end\n", "")
 
 
 def test_a_fork_has_no_workers_and_can_start_its_own() -> None:

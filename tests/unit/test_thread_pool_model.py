@@ -1,9 +1,10 @@
 """The thread pool's protocol, explored through every interleaving of 2 callers and 2 workers.
 
-The model transcribes `compiler/codegen/thread_pool.py` step by step: each atomic access, each plain access to the region's
+The model transcribes `compiler/codegen/thread_pool` step by step: each atomic access, each plain access to the region's
 fields, and each call of pthread is one step; a step of any thread may come next. Spinning is a choice between looking
 again and going to sleep. In every state that can be reached: each round runs once, in its own region, while its caller
-waits; no worker sleeps through an open region; nobody touches the fields of a region that may be set anew; and the callers can still come to their end.
+waits; no worker sleeps through an open region; nobody touches the fields of a region that may be set anew; and the
+callers can still come to their end.
 
 A model that finds nothing could be blind, so each rule of the protocol is also broken, and the breach must show.
 """
@@ -171,7 +172,9 @@ def caller_steps(state: State, me: int, rules: Rules) -> Iterator[State]:
         if not state.mutex:
             yield to("flag", mutex=mine)
     elif where == "flag":
-        yield to("check" if rules.caller_looks_again else "done", waiting=1, mutex=mine if rules.caller_looks_again else "")
+        yield to(
+            "check" if rules.caller_looks_again else "done", waiting=1, mutex=mine if rules.caller_looks_again else ""
+        )
     elif where == "check":
         yield to("unflag") if state.left == joined else to("done", mutex="")
     elif where == "done.woken":
@@ -258,7 +261,11 @@ def test_every_interleaving_runs_each_round_once_and_ends(regions: tuple[int, ..
 @pytest.mark.parametrize(
     ("broken", "regions", "complaint"),
     [
-        (Rules(caller_waits_for_workers=False), (2,), "the fields of a region change while a worker is in it|ends with rounds"),
+        (
+            Rules(caller_waits_for_workers=False),
+            (2,),
+            "the fields of a region change while a worker is in it|ends with rounds",
+        ),
         (Rules(workers_look_again=False), (2,), "a worker sleeps through an open region"),
         (Rules(gate_opens_before_sleepers_are_read=False), (2,), "a worker sleeps through an open region"),
         (Rules(caller_looks_again=False), (1,), "never end"),

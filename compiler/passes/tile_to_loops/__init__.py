@@ -2,7 +2,7 @@
 
 Read in this order: ``functions`` (a kernel becomes a function over a range of programs), ``body`` (ops in order),
 ``strips`` (blocks computed a vector at a time where they are used), ``columns`` (the loop over a row, with and
-without masks), ``walls``, ``reductions`` and ``top_merge`` (blocks that must exist in memory), ``placement`` (which
-strips become walls all the same), ``views`` (where a window lies in memory), ``loop_builder`` and ``scalars`` (what
-all of them emit with).
+without masks), ``walls``, ``reductions``, ``dot`` and ``top_merge`` (blocks that must exist in memory), ``placement``
+(which strips become walls all the same), ``views`` (where a window lies in memory), ``loop_builder`` and ``scalars``
+(what all of them emit with).
 """

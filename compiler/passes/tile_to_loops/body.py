@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects import tile
 from ...dialects.tile.types import element_type, shape_of
+from .dot import lower_dot
 from .loop_builder import Index, LoopBuilder
 from .placement import Placement
 from .reductions import lower_reduce
@@ -24,7 +25,6 @@ from .walls import (
     allocate,
     lower_concat,
     lower_constant,
-    lower_dot,
     lower_gathered,
     lower_reshape,
     lower_store,
@@ -241,8 +241,8 @@ class BodyLowering:
                 self._write(body.last_op.operands, carried)
             return self._scalars(body.last_op.operands)
 
-        bounds = [self.strips.index(bound) for bound in (op.lb, op.ub, op.step)]
-        results = builder.counted_loop(*bounds, self._scalars(op.iter_args), round_at)
+        lower, upper, step = (self.strips.index(bound) for bound in (op.lb, op.ub, op.step))
+        results = builder.counted_loop(lower, upper, step, self._scalars(op.iter_args), round_at)
         self._bind_scalars(op.res, results)
         for argument, result in zip(carried, op.res, strict=True):
             self._share(argument, result)

@@ -179,6 +179,59 @@ def lower_kernel(kernel: tile.KernelOp, lanes: int, contract: StringAttr | None)
     return function
 
 
+def launch_name(kernel: str) -> str:
+    """The function that runs a whole launch of a kernel."""
+    return f"{kernel}.launch"
+
+
+def launch_function(kernel: tile.KernelOp, contract: StringAttr | None) -> func.FuncOp:
+    """``@kernel.launch(status, launch, grid sizes..., arguments...)`` runs all programs, unless a check has failed.
+
+    Several threads share them where that pays. This stands once for each kernel, so that an entry function, which may
+    launch hundreds, stays without control flow: passes take time quadratic in the blocks of a function.
+    """
+    rank, name = kernel.grid_rank, kernel.sym_name.data
+    own = [lowered for argument in kernel.arguments for lowered in _types_of(argument.type)]
+    function = _function(launch_name(name), [STATUS, *[INDEX] * (1 + rank), *own], contract)
+    block = function.body.block
+    status, launch, *rest = block.args
+    builder = LoopBuilder(block)
+    for size in rest[:rank]:
+        builder.mark_natural(size)
+
+    def run(first: Index, last: Index) -> None:
+        builder.insert(func.CallOp(name, [status, launch, builder.ssa(first), builder.ssa(last), *rest], []))
+
+    def share() -> Sequence[SSAValue]:
+        share_programs(builder, kernel, status, rest[:rank], _element_counts(builder, kernel, rest[rank:]), run)
+        return ()
+
+    builder.if_(_still_well(builder, status), [], share)
+    builder.insert(func.ReturnOp())
+    return function
+
+
+def _element_counts(builder: LoopBuilder, kernel: tile.KernelOp, lowered: Sequence[SSAValue]) -> list[Index]:
+    """The elements of each buffer among a kernel's arguments."""
+    counts: list[Index] = []
+    position = 0
+    for argument in kernel.arguments:
+        if isinstance(argument.type, tile.RefType):
+            count: Index = 1
+            for axis, extent in enumerate(argument.type.extents):
+                size = lowered[position + 1 + axis]
+                builder.mark_natural(size, MAX_EXTENT)
+                count = builder.mul(count, size if extent == DYNAMIC_INDEX else extent)
+            counts.append(count)
+        position += len(_types_of(argument.type))
+    return counts
+
+
+def _still_well(builder: LoopBuilder, status: SSAValue) -> SSAValue:
+    """Whether no check has failed: after one, nothing more runs."""
+    return builder.compare("eq", builder.load(status, STATUS_LAUNCH, 1), builder.scalar(0, i64))
+
+
 class EntryLowering:
     """Lowers an entry function to one function for each of its segments.
 
@@ -229,39 +282,16 @@ class EntryLowering:
         builder, name = lowering.builder, op.kernel.string_value()
         verify_launch(op, self.kernels[name])
         sizes = [builder.max(lowering.strips.index(size), 0) for size in op.grid]
-        launch = builder.ssa(self.layout.launches[op])
-        rest = [builder.ssa(size) for size in sizes]
+        arguments = [builder.ssa(index) for index in (self.layout.launches[op], *sizes)]
         for argument in op.arguments:
-            rest += self._argument(lowering, argument)
-        elements = [self._elements(lowering, a) for a in op.arguments if isinstance(a.type, tile.RefType)]
-
-        def call(first: Index, last: Index) -> None:
-            arguments = [status, launch, builder.ssa(first), builder.ssa(last), *rest]
-            builder.insert(func.CallOp(name, arguments, []))
-
-        def share() -> Sequence[SSAValue]:
-            share_programs(builder, self.kernels[name], status, sizes, elements, call)
-            return ()
-
-        builder.if_(self._still_well(builder, status), [], share)
-
-    @staticmethod
-    def _elements(lowering: BodyLowering, argument: SSAValue) -> Index:
-        count: Index = 1
-        for axis in lowering.strips.views[argument].axes:
-            count = lowering.builder.mul(count, axis.size)
-        return count
+            arguments += self._argument(lowering, argument)
+        builder.insert(func.CallOp(launch_name(name), [status, *arguments], []))
 
     def _argument(self, lowering: BodyLowering, argument: SSAValue) -> list[SSAValue]:
         if not isinstance(argument.type, tile.RefType):
             return [lowering.strips.scalars[argument]]
         view = lowering.strips.views[argument]
         return [view.memory, *[lowering.builder.ssa(axis.size) for axis in view.axes]]
-
-    @staticmethod
-    def _still_well(builder: LoopBuilder, status: SSAValue) -> SSAValue:
-        """Whether no check has failed: after one, nothing more runs."""
-        return builder.compare("eq", builder.load(status, STATUS_LAUNCH, 1), builder.scalar(0, i64))
 
     def _check(self, lowering: BodyLowering, op: Operation, status: SSAValue) -> None:
         assert isinstance(op, tile.CheckOp)
@@ -270,7 +300,7 @@ class EntryLowering:
             _lower_check(lowering, op, status, self.layout.launches[op], 0, 0)
             return ()
 
-        lowering.builder.if_(self._still_well(lowering.builder, status), [], check)
+        lowering.builder.if_(_still_well(lowering.builder, status), [], check)
 
     def _set_dim(self, lowering: BodyLowering, op: Operation, computed: SSAValue) -> None:
         assert isinstance(op, tile.SetDimOp)

@@ -41,6 +41,9 @@ _INTEGER: dict[str, type[Operation]] = {
 }
 Combine = Callable[[SSAValue, SSAValue], SSAValue]
 
+OUTER_VECTORS = 8
+"""Vectors of columns that an outer reduction keeps in registers."""
+
 
 def combiner(builder: LoopBuilder, op: tile.ReduceOp) -> Combine:
     """Joins two partial results (scalars or vectors)."""
@@ -184,43 +187,65 @@ def _reduce_minor(strips: Strips, op: tile.ReduceOp) -> None:
     strips.blocks[op.result] = target
 
 
-def _reduce_outer(strips: Strips, op: tile.ReduceOp) -> None:
-    """Along another axis: a vector of columns at a time, elements of the axis one after another."""
-    if op.lanes.value.data != 1:
-        raise DiagnosticException(
-            f"tile.reduce: lanes must be 1 along an axis that is not the last, not {op.lanes.value.data}"
-        )
-    builder, axis = strips.builder, op.axis.value.data
-    source, shape = shape_of(op.operand.type), shape_of(op.result.type)
-    element, combine = element_type(op.operand.type), combiner(strips.builder, op)
-    target, limit = allocate(strips, shape, element), limit_of(strips, op)
-    columns = Columns(strips, shape[-1], min(strips.lanes, ceil_power_of_two(shape[-1])), 1)
-    start = builder.constant(identity(op.kind.data, element), element, columns.lanes)
+class OuterReduction:
+    """One reduction along an axis that is not the last: vectors of columns, elements of the axis one after another.
 
-    def row(at: tuple[Index, ...]) -> None:
-        def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
-            (strip,) = vectors
+    Several vectors of neighbouring columns go together, so that memory is read in longer runs.
+    """
 
-            def one(k: Index, acc: list[SSAValue]) -> Sequence[SSAValue]:
-                point = strip.point.at_row((*at[:axis], k, *at[axis:]))
-                return [combine(acc[0], strips.evaluate(op.operand, point, {}))]
-
-            def chunk(lower: Index, total: list[SSAValue]) -> Sequence[SSAValue]:
-                upper = builder.min(builder.add(lower, CHUNK), limit)
-                return [combine(total[0], builder.loop(lower, upper, 1, [start], one)[0])]
-
-            (result,) = (
-                builder.loop(0, limit, 1, [start], one)
-                if source[axis] <= CHUNK
-                else builder.loop(0, limit, CHUNK, [start], chunk)
+    def __init__(self, strips: Strips, op: tile.ReduceOp) -> None:
+        if op.lanes.value.data != 1:
+            raise DiagnosticException(
+                f"tile.reduce: lanes must be 1 along an axis that is not the last, not {op.lanes.value.data}"
             )
-            builder.store(strips.encode(result), target.memory, flat_index(strips, shape, at, strip.point.column))
-            return ()
+        self.strips, self.op, self.axis = strips, op, op.axis.value.data
+        self.shape, self.element = shape_of(op.result.type), element_type(op.operand.type)
+        self.limit, self.combine = limit_of(strips, op), combiner(strips.builder, op)
+        lanes = min(strips.lanes, ceil_power_of_two(self.shape[-1]))
+        vectors = max(1, min(OUTER_VECTORS, self.shape[-1] // lanes))
+        self.columns = Columns(strips, self.shape[-1], lanes, vectors)
+        self.target = allocate(strips, self.shape, self.element)
 
-        columns.run(at, 0, 0, columns.size, [], body)
+    def lower(self) -> None:
+        """Reduces every column into the target."""
+        self.strips.builder.nest(list(self.shape[:-1]), self._row)
+        self.strips.blocks[self.op.result] = self.target
 
-    builder.nest(list(shape[:-1]), row)
-    strips.blocks[op.result] = target
+    def _row(self, at: tuple[Index, ...]) -> None:
+        strips, bounds = self.strips, Bounds()
+        # What is valid at both ends of the axis is valid in between.
+        strips.prepare(self.op.operand, self._place(at, strips.builder.sub(self.limit, 1)), bounds)
+        columns = self.columns
+        full = strips.columns(self._place(at, 0), [self.op.operand], columns.size, columns.width, bounds)
+        strips.clear_row()
+        columns.run(at, full, 0, columns.size, [], lambda vectors, _, __: self._round(at, vectors))
+
+    def _place(self, at: tuple[Index, ...], k: Index) -> tuple[Index, ...]:
+        return (*at[: self.axis], k, *at[self.axis :])
+
+    def _round(self, at: tuple[Index, ...], vectors: Sequence[Strip]) -> Sequence[SSAValue]:
+        strips, builder = self.strips, self.strips.builder
+        start = builder.constant(identity(self.op.kind.data, self.element), self.element, self.columns.lanes)
+        starts = [start] * len(vectors)
+
+        def one(k: Index, totals: list[SSAValue]) -> Sequence[SSAValue]:
+            memo: Memo = {}
+            points = [strip.point.at_row(self._place(at, k)) for strip in vectors]
+            values = [strips.evaluate(self.op.operand, point, memo) for point in points]
+            return [self.combine(total, value) for total, value in zip(totals, values, strict=True)]
+
+        def chunk(lower: Index, totals: list[SSAValue]) -> Sequence[SSAValue]:
+            parts = builder.loop(lower, builder.min(builder.add(lower, CHUNK), self.limit), 1, starts, one)
+            return [self.combine(total, part) for total, part in zip(totals, parts, strict=True)]
+
+        if shape_of(self.op.operand.type)[self.axis] <= CHUNK:
+            results = builder.loop(0, self.limit, 1, starts, one)
+        else:
+            results = builder.loop(0, self.limit, CHUNK, starts, chunk)
+        for strip, result in zip(vectors, results, strict=True):
+            index = flat_index(strips, self.shape, at, strip.point.column)
+            builder.store(strips.encode(result), self.target.memory, index)
+        return ()
 
 
 def lower_reduce(strips: Strips, op: tile.ReduceOp) -> None:
@@ -228,4 +253,4 @@ def lower_reduce(strips: Strips, op: tile.ReduceOp) -> None:
     if op.axis.value.data == len(shape_of(op.operand.type)) - 1:
         _reduce_minor(strips, op)
     else:
-        _reduce_outer(strips, op)
+        OuterReduction(strips, op).lower()

@@ -92,9 +92,7 @@ def share_programs(
         return
 
     threads = builder.cast(builder.load(status, STATUS_THREADS, 1), "index_cast", INDEX)
-    enough = builder.compare(
-        "sge", builder.ssa(_work(builder, kernel, programs, elements)), builder.ssa(WORTH_SHARING)
-    )
+    enough = builder.compare("sge", builder.ssa(_work(builder, kernel, programs, elements)), builder.ssa(WORTH_SHARING))
     several = builder.compare("sgt", threads, builder.ssa(1))
     shared = builder.emit(arith.AndIOp(enough, several))
 

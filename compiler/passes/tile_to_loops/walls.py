@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from xdsl.dialects import arith, math, vector
-from xdsl.dialects.builtin import AnyFloat, DenseIntOrFPElementsAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects import arith, vector
+from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tile, vector_ext
 from ...dialects.tile.compute import LANES_MINOR
@@ -190,48 +190,3 @@ def _store(strips: Strips, view: RefView, value: SSAValue, strip: Strip, mask: S
         lanes = strips.lane_indices(index, stride, point.lanes)
         all_lanes = builder.lane_mask(point.lanes, point.lanes) if valid is None else valid
         builder.insert(vector_ext.ScatterOp(value, view.memory, lanes, all_lanes))
-
-
-def lower_dot(strips: Strips, op: tile.DotOp) -> None:
-    """Row by row, a vector of columns at a time: one chain over k that starts at ``acc``."""
-    builder = strips.builder
-    a, b = materialise(strips, op.a), materialise(strips, op.b)
-    (m, k), n = a.shape, b.shape[1]
-    element = element_type(op.acc.type)
-    target = allocate(strips, (m, n), element)
-
-    is_float = isinstance(element, AnyFloat)
-
-    def widen(value: SSAValue, lanes: int) -> SSAValue:
-        return value if a.element == element else builder.cast(value, "extf" if is_float else "extsi", element, lanes)
-
-    def step(strip: Strip, row: tuple[Index, ...], at: Index, acc: SSAValue) -> SSAValue:
-        lanes = strip.point.lanes
-        left = builder.splat(widen(builder.load(a.memory, flat_index(strips, a.shape, row, at), 1), 1), lanes)
-        right = widen(builder.load(b.memory, flat_index(strips, b.shape, (at,), strip.point.column), lanes), lanes)
-        if not is_float:
-            return builder.binary(arith.AddiOp, builder.binary(arith.MuliOp, left, right), acc)
-        if op.fused.value.data:
-            return builder.emit(_fma(left, right, acc, op))
-        return builder.emit(arith.AddfOp(builder.emit(arith.MulfOp(left, right, op.fastmath)), acc, op.fastmath))
-
-    def row(at: tuple[Index, ...]) -> None:
-        columns = Columns.for_stores(strips, n)
-
-        def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
-            start = [strips.evaluate(op.acc, strip.point, memo) for strip in vectors]
-            done = builder.loop(
-                0, k, 1, start, lambda i, accs: [step(s, at, i, acc) for s, acc in zip(vectors, accs, strict=True)]
-            )
-            for strip, value in zip(vectors, done, strict=True):
-                builder.store(value, target.memory, flat_index(strips, (m, n), at, strip.point.column))
-            return ()
-
-        columns.each(at, [op.acc], body)
-
-    builder.nest([m], row)
-    strips.blocks[op.result] = target
-
-
-def _fma(a: SSAValue, b: SSAValue, c: SSAValue, op: tile.DotOp) -> Operation:
-    return math.FmaOp(a, b, c, op.fastmath)

@@ -39,12 +39,15 @@ func.func @main(%x: !tile.ref<[?], f32, global>) {
   func.return
 }
 
+// CHECK-LABEL: func.func private @rows.launch(
+// CHECK:         %[[NEXT:[0-9]+]] = memref.load %0
+// CHECK-NEXT:    %[[STILL:[0-9]+]] = vector_ext.cmpi eq, %[[NEXT]],
+// CHECK-NEXT:    scf.if %[[STILL]] {
+// CHECK:           func.call @rows(
+
 // CHECK-LABEL: func.func private @main.0(
 // CHECK:         %[[WORD:[0-9]+]] = memref.load %0
 // CHECK-NEXT:    %[[WELL:[0-9]+]] = vector_ext.cmpi eq, %[[WORD]],
 // CHECK-NEXT:    scf.if %[[WELL]] {
 // CHECK:           func.call @record_failure(%0,
-// CHECK:         %[[NEXT:[0-9]+]] = memref.load %0
-// CHECK-NEXT:    %[[STILL:[0-9]+]] = vector_ext.cmpi eq, %[[NEXT]],
-// CHECK-NEXT:    scf.if %[[STILL]] {
-// CHECK:           @rows
+// CHECK:         func.call @rows.launch(%0,

@@ -28,4 +28,4 @@ func.func @main(%x: !tile.ref<[1], i64, global>) {
 // CHECK-LABEL: func.func private @main.1(
 // CHECK:         %[[WORD:[0-9]+]] = memref.load %1
 // CHECK-NEXT:    %[[N:[0-9]+]] = vector_ext.cast %[[WORD]] index_cast : i64 to index
-// CHECK:         func.call @fill({{.*}}, %[[N]]) :
+// CHECK:         func.call @fill.launch({{.*}}, %[[N]]) :
