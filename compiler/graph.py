@@ -30,8 +30,8 @@ from .errors import GraphError, GraphTypeError, NotFoundError, quoted_list
 from .graph_inputs import checked_input_types, input_names_for
 from .kernel_call import match_call, match_parameters
 from .locations import Located, location_attribute, location_of, user_location
-from .options import ordered_flags, parse_fastmath
 from .opdef import OpDef
+from .options import ordered_flags, parse_fastmath
 from .registry import find_kernel
 from .types import TensorType, shape_text
 from .values import TensorValue, Weight

@@ -31,8 +31,8 @@ from halfulp.compiler import (
 from halfulp.compiler.dialects.graph import ApplyOp, ConstantOp, GraphOp, Parameter
 from halfulp.compiler.dialects.graph import Graph as GraphDialect
 from halfulp.compiler.locations import location_of
-from halfulp.compiler.passes.verify_graph import VerifyGraphPass
 from halfulp.compiler.opdef import OpDef
+from halfulp.compiler.passes.verify_graph import VerifyGraphPass
 from halfulp.compiler.registry import ParameterSpec, register_op, unregister_op
 
 F32, I32 = DType.float32, DType.int32
@@ -470,12 +470,13 @@ def test_truth_of_a_value() -> None:
 
 def test_numpy_leaves_operators_to_values() -> None:
     class Adding(TensorValue):
-        def __radd__(self, other: object) -> str:
-            return "the value's own"
+        def __radd__(self, other: object) -> TensorValue:
+            return self
 
     (x,) = Graph("g", input_types=[X]).inputs
     array: Any = np.ones(3)
-    assert array + Adding(x.graph, x.ssa, x.type) == "the value's own"
+    value = Adding(x.graph, x.ssa, x.type)
+    assert array + value is value
 
 
 def test_weights_that_contradict() -> None:

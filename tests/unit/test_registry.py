@@ -12,9 +12,9 @@ import pytest
 from halfulp import ops
 from halfulp.compiler import DeviceRef, Dim, DType, Graph, GraphError, GraphTypeError, NotFoundError, TensorType
 from halfulp.compiler.kernel_call import KernelCall, match_call
+from halfulp.compiler.opdef import OpDef
 from halfulp.compiler.registry import (
     KernelDef,
-    OpDef,
     OperandSpec,
     OutputSpec,
     ParameterSpec,
