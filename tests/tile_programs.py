@@ -502,8 +502,18 @@ ORDERED_OPS = {"reduce": 4, "dot": 2, "top_merge": 2, "extract": 1, "scalar_math
 CONTROL = {"for_loop": 3, "while_loop": 2, "if_": 3, "check": 1}
 
 
+class Program:
+    """A module and the arrays to run it on. A failing test shows the module's text."""
+
+    def __init__(self, module: ModuleOp, arrays: list[Array]) -> None:
+        self.module, self.arrays = module, arrays
+
+    def __repr__(self) -> str:
+        return str(self.module)
+
+
 @st.composite
-def programs(draw: st.DrawFn, statements: dict[str, int], size: int = 12) -> tuple[ModuleOp, list[Array]]:
+def programs(draw: st.DrawFn, statements: dict[str, int], size: int = 12) -> Program:
     """A random kernel, launched over a random grid, and arrays to run it on."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     elements = draw(st.lists(st.sampled_from(list(DTYPES)), min_size=2, max_size=3))
@@ -521,4 +531,4 @@ def programs(draw: st.DrawFn, statements: dict[str, int], size: int = 12) -> tup
         writer.finish()
 
     arrays = [*inputs, *outputs]
-    return build(arrays, grid, body, static=draw(st.booleans())), arrays
+    return Program(build(arrays, grid, body, static=draw(st.booleans())), arrays)

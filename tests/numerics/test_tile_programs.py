@@ -32,10 +32,10 @@ EXAMPLES = settings.default.max_examples * 12 // 100 if settings.default is not 
 @given(data=st.data())
 @settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 def test_random_kernels(family: str, data: st.DataObject) -> None:
-    module, arrays = data.draw(programs(FAMILIES[family]))
+    program = data.draw(programs(FAMILIES[family]))
     width = data.draw(st.sampled_from(WIDTHS))
     try:
-        check_both_ways(module, arrays, widths=[width])
+        check_both_ways(program.module, program.arrays, widths=[width])
     except DiagnosticException as error:
         if "bytes of stack" not in str(error):  # of many large blocks
             raise

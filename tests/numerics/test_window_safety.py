@@ -16,7 +16,10 @@ from differential import Array, check_both_ways
 from tile_programs import build
 from xdsl.dialects.builtin import IndexType
 
+from halfulp.compiler import DeviceRef, DType, Graph, TensorType
 from halfulp.compiler.tile_builder import KernelBuilder, Value
+from halfulp.runtime import CPU, InferenceSession
+from halfulp.runtime.errors import ExecutionError
 
 INDICES = (-1, 0, 1, 2, 3, -3, -40, 39, 41, 2**31, 2**61 * 3, 2**62 - 2, 2**62, 2**63 - 1, 2**63 - 3, -(2**63))
 """Before, inside and behind a buffer of 40, and where blocks of 4, or two windows, wrap around to its start."""
@@ -89,6 +92,17 @@ def test_constant_indices_that_lie_outside_of_an_outer_window() -> None:
     result = check_both_ways(build([floats(9, 4), floats(4, 4)], [], body), [floats(9, 4), floats(4, 4)])
     assert np.array_equal(result.arrays[0], floats(9, 4))
     assert (result.arrays[1] == 7.0).all()
+
+
+def test_sizes_on_which_index_arithmetic_cannot_rely_are_refused() -> None:
+    """Even an empty buffer has no extent of more than 2^62."""
+    cpu = DeviceRef.CPU()
+    with Graph("copy", input_types=[TensorType(DType.int8, ["n", "m"], cpu)]) as graph:
+        graph.output(graph.inputs[0])
+    model = InferenceSession(devices=[CPU()]).load(graph)
+    model.execute(np.zeros((0, 2**62), np.int8))
+    with pytest.raises(ExecutionError, match=r"a size of 4611686018427387905 is more than 2\*\*62, the most that"):
+        model.execute(np.zeros((0, 2**62 + 1), np.int8))
 
 
 GUARDED = """

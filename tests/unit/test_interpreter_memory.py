@@ -209,6 +209,31 @@ def test_flatten_takes_no_window() -> None:
     assert reference.window([0, 0], [2, 3], []).flatten().shape == (6,)
 
 
+REINTERPRET = """
+tile.kernel @k(%x: !tile.ref<[?, 3], i32, global>, %rows: index) grid() axes [] {
+  %two = arith.constant 2 : index
+  %one = arith.constant 1 : index
+  %r = tile.reinterpret %x [%rows, %two] : !tile.ref<[?, 3], i32, global> -> !tile.ref<[?, 2], i32, global>
+  %w = tile.window %r[%one, %one] element [2, 1] squeezed [1]
+      : !tile.ref<[?, 2], i32, global> -> !tile.ref<[2], i32, global>
+  %b = arith.constant dense<7> : tensor<2xi32>
+  tile.store %b, %w : tensor<2xi32>, !tile.ref<[2], i32, global>
+  tile.return
+}"""
+
+
+def test_reinterpret_keeps_row_major_order(parse_tile: Parse) -> None:
+    array = np.zeros((2, 3), np.int32)
+    run(parse_tile, REINTERPRET, [array, 3])
+    assert array.tolist() == [[0, 0, 0], [7, 0, 7]]
+
+
+def test_reinterpret_needs_as_many_elements(parse_tile: Parse) -> None:
+    with pytest.raises(InterpreterError) as error:
+        run(parse_tile, REINTERPRET, [np.zeros((2, 3), np.int32), 4])
+    assert str(error.value) == "tile.reinterpret: 6 elements do not have the shape [4, 2]"
+
+
 IDENTITY = """
 tile.kernel @k(%x: !tile.ref<[?, 4], f32, global>) grid() axes [] {
   %zero = arith.constant 0 : index

@@ -197,7 +197,9 @@ BINARY: dict[str, tuple[list[Any], Any]] = {
 
 # ops run by whole programs: each has tests of its own in the file named
 ELSEWHERE = {
-    "test_interpreter_memory.py": {"tile.window", "tile.flatten", "tile.dim", "tile.alloc", "tile.load", "tile.store"},
+    "test_interpreter_memory.py": {
+        *("tile.window", "tile.flatten", "tile.reinterpret", "tile.dim", "tile.alloc", "tile.load", "tile.store"),
+    },
     "test_interpreter_order.py": {"tile.top_merge"},
     "test_interpreter_kernels.py": {
         *("tile.kernel", "tile.launch", "tile.return", "tile.buffer", "tile.set_dim", "tile.check"),

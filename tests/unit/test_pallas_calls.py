@@ -579,8 +579,27 @@ def test_globals_and_grid_are_part_of_the_cache(monkeypatch: pytest.MonkeyPatch)
     equal(call(1), X * 5)
 
 
+def test_threads_trace_and_run_at_once() -> None:
+    results: dict[int, Any] = {}
+
+    def work(number: int) -> None:
+        def kernel(x_ref: Any, o_ref: Any) -> None:
+            o_ref[...] = x_ref[...] * number + pl.program_id(0)
+
+        call = pl.pallas_call(kernel, shape(12), grid=4, in_specs=[THREES], out_specs=THREES)
+        results[number] = call(X)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for number in range(4):
+        equal(results[number], X * number + np.repeat(np.arange(4), 3))
+
+
 def test_equal_calls_are_traced_once() -> None:
-    from halfulp.ops.pallas import prepare
+    from halfulp.ops.pallas.prepare import traced_kernels
 
     def call(factor: float) -> Any:
         def kernel(x_ref: Any, o_ref: Any) -> None:
@@ -589,8 +608,8 @@ def test_equal_calls_are_traced_once() -> None:
         return pl.pallas_call(kernel, shape(12), grid=4, in_specs=[THREES], out_specs=THREES)(X)
 
     call(17.0)
-    known = len(prepare._traced)
+    known = len(traced_kernels)
     call(17.0)
-    assert len(prepare._traced) == known
+    assert len(traced_kernels) == known
     call(18.0)
-    assert len(prepare._traced) == known + 1
+    assert len(traced_kernels) == known + 1

@@ -200,7 +200,7 @@ def test_symbolic_sizes_need_no_fill_where_the_grid_covers_them() -> None:
 def test_written_inputs_are_copied_and_aliases_too(check: Check) -> None:
     def kernel(x_ref: Any, y_ref: Any, o_ref: Any) -> None:
         x_ref[...] = y_ref[...]
-        o_ref[...] = x_ref[...]
+        o_ref[...] = o_ref[...] + x_ref[...]
 
     call = pl.pallas_call(kernel, shape(8), input_output_aliases={1: 0})
     check(
@@ -217,6 +217,11 @@ def test_written_inputs_are_copied_and_aliases_too(check: Check) -> None:
         : tile.launch @kernel grid() (%[[OWN]], %[[Y]], %[[O]])
         """,
     )
+
+
+def test_alias_that_is_overwritten_whole_is_not_copied() -> None:
+    call = pl.pallas_call(copy, shape(8), input_output_aliases={0: 0})
+    assert "@copy_2" not in traced(call, f32(8))
 
 
 def test_equal_calls_have_one_name_in_the_graph() -> None:

@@ -154,7 +154,9 @@ class FlattenOp(IRDLOperation):
 class ReinterpretOp(IRDLOperation):
     """All elements of a whole buffer in row-major order, under another shape of as many elements.
 
-    ``%r = tile.reinterpret %x [%n, %c8] : !tile.ref<[?], f32, global> -> !tile.ref<[?, 8], f32, global>``
+    Extents that make another number of elements are a fault of the program: then no element is valid.
+
+    ``%r = tile.reinterpret %x[%n, %c8] : !tile.ref<[?], f32, global> -> !tile.ref<[?, 8], f32, global>``
     """
 
     name = "tile.reinterpret"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import Any
 
 from xdsl.dialects import arith, func, scf
@@ -144,8 +145,12 @@ class BodyLowering:
         self.strips.views[op.result] = whole(self.builder, view.memory, view.element, view.root, [size])
 
     def reinterpret(self, op: tile.ReinterpretOp) -> None:
-        view = self.strips.views[op.ref]
+        builder, view = self.builder, self.strips.views[op.ref]
         sizes = [self.strips.index(extent) for extent in op.extents]
+        held, wanted = (reduce(builder.mul, counts, 1) for counts in ([a.size for a in view.axes], sizes))
+        if held != wanted and sizes:  # a shape that does not hold as many elements holds none
+            fits = builder.compare("eq", builder.ssa(held), builder.ssa(wanted))
+            sizes[0] = builder.select(fits, builder.ssa(sizes[0]), builder.ssa(0))
         self.strips.views[op.result] = whole(self.builder, view.memory, view.element, view.root, sizes)
 
     def alloc(self, op: tile.AllocOp) -> None:

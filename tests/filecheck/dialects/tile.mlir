@@ -5,6 +5,7 @@ tile.kernel @memory(%x: !tile.ref<[?, 8], f32, global>, %s: f32) grid(%i of %n, 
   %w = tile.window %x[%i, %j] blocked [1, 4] squeezed [0] : !tile.ref<[?, 8], f32, global> -> !tile.ref<[4], f32, global>
   %v = tile.window %x[%i, %j] element [2, 4] squeezed [] : !tile.ref<[?, 8], f32, global> -> !tile.ref<[2, 4], f32, global>
   %f = tile.flatten %x : !tile.ref<[?, 8], f32, global> -> !tile.ref<[?], f32, global>
+  %p = tile.reinterpret %f [%n, %m] : !tile.ref<[?], f32, global> -> !tile.ref<[?, ?], f32, global>
   %d = tile.dim %x, 0 : !tile.ref<[?, 8], f32, global>
   %scratch = tile.alloc %s : f32 -> !tile.ref<[4], f32, scratch>
   %mask = arith.constant dense<[true, false, true, true]> : tensor<4xi1>
@@ -21,6 +22,7 @@ tile.kernel @memory(%x: !tile.ref<[?, 8], f32, global>, %s: f32) grid(%i of %n, 
 // CHECK-NEXT:    %w = tile.window %x[%i, %j] blocked [1, 4] squeezed [0] : !tile.ref<[?, 8], f32, global> -> !tile.ref<[4], f32, global>
 // CHECK-NEXT:    %v = tile.window %x[%i, %j] element [2, 4] squeezed [] : !tile.ref<[?, 8], f32, global> -> !tile.ref<[2, 4], f32, global>
 // CHECK-NEXT:    %f = tile.flatten %x : !tile.ref<[?, 8], f32, global> -> !tile.ref<[?], f32, global>
+// CHECK-NEXT:    %p = tile.reinterpret %f[%n, %m] : !tile.ref<[?], f32, global> -> !tile.ref<[?, ?], f32, global>
 // CHECK-NEXT:    %d = tile.dim %x, 0 : !tile.ref<[?, 8], f32, global>
 // CHECK-NEXT:    %scratch = tile.alloc %s : f32 -> !tile.ref<[4], f32, scratch>
 // CHECK-NEXT:    %mask = arith.constant

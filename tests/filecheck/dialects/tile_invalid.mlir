@@ -45,6 +45,33 @@ func.func @flatten_result(%x: !tile.ref<[?, 8], f32, global>) {
 
 // -----
 
+func.func @reinterpret_elements(%x: !tile.ref<[6], f32, global>, %n: index) {
+  %r = tile.reinterpret %x [%n, %n] : !tile.ref<[6], f32, global> -> !tile.ref<[2, 4], f32, global>
+  func.return
+}
+
+// CHECK: tile.reinterpret: !tile.ref<[6], f32, global> and !tile.ref<[2, 4], f32, global> must have as many elements
+
+// -----
+
+func.func @reinterpret_extents(%x: !tile.ref<[?], f32, global>, %n: index) {
+  %r = tile.reinterpret %x [%n] : !tile.ref<[?], f32, global> -> !tile.ref<[?, 4], f32, global>
+  func.return
+}
+
+// CHECK: tile.reinterpret: !tile.ref<[?, 4], f32, global> takes 2 extents, not 1
+
+// -----
+
+func.func @reinterpret_type(%x: !tile.ref<[?], f32, global>, %n: index) {
+  %r = tile.reinterpret %x [%n] : !tile.ref<[?], f32, global> -> !tile.ref<[?], f64, global>
+  func.return
+}
+
+// CHECK: tile.reinterpret: !tile.ref<[?], f32, global> and !tile.ref<[?], f64, global> must differ in shape only
+
+// -----
+
 func.func @dim_axis(%x: !tile.ref<[8], f32, global>) {
   %d = tile.dim %x, 1 : !tile.ref<[8], f32, global>
   func.return
