@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -32,17 +33,27 @@ class DeduplicateKernelsPass(ModulePass):
     name = "deduplicate-kernels"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        first: dict[str, str] = {}
         renamed: dict[str, str] = {}
-        for kernel in [part for part in op.body.block.ops if isinstance(part, tile.KernelOp)]:
-            name = kernel.sym_name.data
-            kept = first.setdefault(_text_without_name(kernel), name)
-            if kept != name:
-                renamed[name] = kept
-                op.body.block.erase_op(kernel)
+        for kernels in _alike(op):
+            first: dict[str, str] = {}
+            for kernel in kernels:
+                name = kernel.sym_name.data
+                kept = first.setdefault(_text_without_name(kernel), name)
+                if kept != name:
+                    renamed[name] = kept
+                    op.body.block.erase_op(kernel)
         for launch in op.walk() if renamed else ():
             if isinstance(launch, tile.LaunchOp) and launch.kernel.string_value() in renamed:
                 launch.kernel = SymbolRefAttr(renamed[launch.kernel.string_value()])
+
+
+def _alike(module: ModuleOp) -> Iterator[list[tile.KernelOp]]:
+    """Kernels that are the same ops in the same order: few, so that only their texts need to be compared."""
+    kernels: dict[tuple[str, ...], list[tile.KernelOp]] = {}
+    for kernel in module.body.block.ops:
+        if isinstance(kernel, tile.KernelOp):
+            kernels.setdefault(tuple(op.name for op in kernel.walk()), []).append(kernel)
+    return (group for group in kernels.values() if len(group) > 1)
 
 
 def _text_without_name(kernel: tile.KernelOp) -> str:
