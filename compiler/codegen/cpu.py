@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import platform
 import re
-import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -228,6 +225,11 @@ def disassemble(object_code: bytes) -> dict[str, list[str]]:
 
     NotFoundError if neither is installed.
     """
+    # only here: these three take longer to import than all of a load from the cache
+    import shutil
+    import subprocess
+    import tempfile
+
     tool = shutil.which("objdump") or shutil.which("llvm-objdump")
     if tool is None:
         raise NotFoundError("disassemble() needs objdump, which is not on the PATH; install binutils or LLVM")

@@ -6,6 +6,7 @@ The kernel does not see that axis: `program_id` and `num_programs` count the oth
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +44,8 @@ class Batched:
         return len(self.shape)
 
 
-_level = 0
+_level: ContextVar[int] = ContextVar("_level", default=0)
+"""How many mapped functions are running inside each other."""
 
 
 def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> Callable[..., Any]:
@@ -62,18 +64,17 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: int = 0) -> C
         raise fault(f"pl.vmap: out_axes must be 0, not {out_axes!r}; transpose the result")
 
     def mapped(*arguments: Any) -> Any:
-        global _level
         axes = in_axes if isinstance(in_axes, tuple | list) else (in_axes,) * len(arguments)
         if len(axes) != len(arguments):
             raise fault(f"pl.vmap: in_axes has {len(axes)} entries for {len(arguments)} arguments")
-        _level += 1
-        level = _level
+        level = _level.get() + 1
+        token = _level.set(level)
         try:
             inside = [_wrapped(argument, axis, level) for argument, axis in zip(arguments, axes, strict=True)]
             _common_size(tree.leaves(inside), level)
             result = function(*inside)
         finally:
-            _level -= 1
+            _level.reset(token)
         leaves = tree.leaves(result)
         return tree.rebuild(result, [_unwrapped(leaf, level) for leaf in leaves])
 
@@ -106,6 +107,14 @@ def _common_size(leaves: Sequence[Any], level: int) -> Any:
     return sizes.pop()
 
 
+def _repeated(array: Any, size: Any) -> Any:
+    if isinstance(array, Batched | TensorValue | Weight):
+        raise fault(
+            "pl.vmap: an input that is aliased to an output must be mapped too; broadcast it to the mapped size"
+        )
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(array), (size, *np.shape(array))))
+
+
 def _unwrapped(leaf: Any, level: int) -> Any:
     if isinstance(leaf, Batched) and leaf.level == level:
         return leaf.array
@@ -122,6 +131,10 @@ def call_batched(call: PallasCall, arguments: Sequence[Any]) -> Any:
     mapped = tuple(isinstance(leaf, Batched) and leaf.level == level for leaf in leaves)
     size = _common_size(leaves, level)
     inner = [leaf.array if has else leaf for leaf, has in zip(leaves, mapped, strict=True)]
+    for index in call.aliases:  # an output has the mapped axis, so the input that it starts as needs it
+        if not mapped[index]:
+            inner[index] = _repeated(inner[index], size)
+            mapped = (*mapped[:index], True, *mapped[index + 1 :])
     batched = replace(call, batch=(*call.batch, (size, mapped)))
     result = batched(*tree.rebuild(tuple(arguments), inner))
     return tree.rebuild(result, [Batched(leaf, level) for leaf in tree.leaves(result)])

@@ -70,6 +70,8 @@ class PallasCall:
         tensors += [size for size in self.grid if isinstance(size, TensorValue)]
         types = [o.type if isinstance(o, TensorValue | Weight) else array_type(o) for o in operands]
         prepared = prepare(self, self.mapping(arguments, types), arguments)
+        if self.debug:
+            print(prepared.plan.kernel.op)
         if tensors or (not operands and _inside_graph()):
             from .in_graph import call_in_graph
 

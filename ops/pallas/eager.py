@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
@@ -19,9 +18,10 @@ from halfulp.compiler.interpreter.program_log import ProgramLog
 from halfulp.compiler.registry import find_executor
 from halfulp.compiler.tile_builder import EntryBuilder, Value
 
+from .cache import Cache
 from .emission import emit_call
 from .errors import BlockIndexError, KernelCheckError, OverlapError, program_text
-from .in_graph import build_custom, kernel_def
+from .in_graph import build_custom, kernel_name
 from .indexing import OUT_OF_BOUNDS
 from .kernel_trace import ref_type
 from .prepare import Prepared
@@ -30,8 +30,7 @@ from .specs import InterpretParams
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LOADED_KERNELS = 256
-_loaded: OrderedDict[Any, Callable[..., Sequence[Any]]] = OrderedDict()
+loaded_calls: Cache[Callable[..., Sequence[Any]]] = Cache(256)
 
 
 def call_on_arrays(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
@@ -43,8 +42,6 @@ def call_on_arrays(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
         OverlapError: two programs touch one element and one of them writes it, where that is looked for.
     """
     call = prepared.call
-    if call.debug:
-        print(prepared.plan.kernel.op)
     if call.interpret or call.debug == "trace":
         return interpreted(prepared, arrays)
     return _compiled(prepared, arrays)
@@ -87,18 +84,15 @@ def _raise(prepared: Prepared, message: str, program: tuple[int, ...]) -> NoRetu
     raise (BlockIndexError if message.startswith(OUT_OF_BOUNDS) else KernelCheckError)(text, own)
 
 
-def _loaded_call(prepared: Prepared) -> Callable[..., Sequence[Any]]:
+def _options(prepared: Prepared) -> CompileOptions:
     params = prepared.call.params
-    options = CompileOptions(**params.compile_options, fastmath=params.fastmath)
-    key = (kernel_def(prepared).name, options.key(), options.threads)
-    known = _loaded.get(key)
-    if known is None:
-        known = _loaded[key] = find_executor("pl.pallas_call")(_graph(prepared), options)
-        if len(_loaded) > LOADED_KERNELS:
-            _loaded.popitem(last=False)
-    else:
-        _loaded.move_to_end(key)
-    return known
+    return CompileOptions(**params.compile_options, fastmath=params.fastmath)
+
+
+def _loaded_call(prepared: Prepared) -> Callable[..., Sequence[Any]]:
+    options = _options(prepared)
+    key = (kernel_name(prepared), options.key(), options.threads)
+    return loaded_calls.get(key, lambda: find_executor("pl.pallas_call")(_graph(prepared), options))
 
 
 def _graph(prepared: Prepared) -> Graph:
@@ -127,6 +121,7 @@ def entry_module(prepared: Prepared) -> ModuleOp:
     module, block = ModuleOp([]), Block(arg_types=types)
     function = FuncOp("main", (types, []), Region(block))
     entry = EntryBuilder(module, function)
+    entry.fp_contract = _options(prepared).fp_contract
     arguments = [Value(entry, argument) for argument in block.args]
     count = len(blocks)
     emit_call(entry, prepared.plan, arguments[:count], arguments[count:])

@@ -69,9 +69,11 @@ def emit_call(entry: EntryBuilder, plan: Plan, operands: Sequence[Value], output
     sources = {output: inputs[index] for index, output in plan.aliases.items()}
     results, logs = outputs[: len(mapping.outputs)], outputs[len(mapping.outputs) :]
     for number, (block, output) in enumerate(zip(mapping.outputs, results, strict=True)):
+        if number in kernel.covered:
+            continue
         if number in sources:
             emit_copy(entry, sources[number], output)
-        elif number not in kernel.covered:
+        else:
             emit_fill(entry, output, pad_of(block.dtype))
     for log in logs:
         emit_fill(entry, log, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from halfulp.compiler import DeviceRef, Graph, GraphError, TensorType, TensorValue, Weight
@@ -18,6 +19,9 @@ from .specs import MemorySpace
 
 PREFIX = "pallas_call."
 
+_plans: dict[str, Plan] = {}
+"""By key, what the kernels that are registered emit."""
+
 
 def call_in_graph(prepared: Prepared, operands: Sequence[Any]) -> list[TensorValue]:
     """Builds the call into the graph being built; arrays among the operands become constants.
@@ -28,7 +32,7 @@ def call_in_graph(prepared: Prepared, operands: Sequence[Any]) -> list[TensorVal
     call = prepared.call
     if prepared.plan.kernel.prints:
         raise fault(
-            f"kernel {call.name!r} calls pl.debug_print, which a graph cannot do; call it on arrays to see them"
+            f"kernel {call.name!r} calls pl.debug_print, which a graph cannot do; call it on arrays to see it print"
         )
     return build_custom(prepared, operands)
 
@@ -74,45 +78,48 @@ def _constant(graph: Graph, value: Any, device: DeviceRef) -> TensorValue:
     return graph.constant(array.tobytes(), TensorType(given.dtype, given.shape, device))
 
 
+def kernel_name(prepared: Prepared) -> str:
+    """The name of the call in graphs: equal for equal calls, in every process."""
+    digest = hashlib.sha256(prepared.plan.key().encode()).hexdigest()[:16]
+    return f"{PREFIX}{prepared.call.name}.{digest}"
+
+
 def kernel_def(prepared: Prepared) -> KernelDef:
-    """The call as a kernel that graphs can name. Equal calls give the same name, in every process."""
-    plan, name = prepared.plan, prepared.call.name
-    digest = hashlib.sha256(plan.key().encode()).hexdigest()[:16]
+    """The call as a kernel that graphs can name."""
+    plan = prepared.plan
     operands = [
         OperandSpec(own or f"input {number}", block.dtype, None, block.memory_space is MemorySpace.HOST)
         for number, (own, block) in enumerate(zip(prepared.names, plan.mapping.inputs, strict=False))
     ]
     operands += [OperandSpec(f"grid size {number}", size.dtype, ()) for number, size in enumerate(plan.grid_operands)]
     outputs = [OutputSpec(f"output {number}", t.dtype, None) for number, t in enumerate(prepared.output_types)]
-    return KernelDef(
-        f"{PREFIX}{name}.{digest}", tuple(operands), tuple(outputs), _Build(plan), check=_Check(plan, name).check
-    )
+    registered = _Registered(plan.key())
+    _plans[registered.key] = plan
+    return KernelDef(kernel_name(prepared), tuple(operands), tuple(outputs), registered.build, check=registered.check)
 
 
-class _Build:
-    """Emits the call when the graph is lowered."""
+@dataclass(frozen=True)
+class _Registered:
+    """What the registry holds of a call: its key. So a cache key can be made of the definition."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
+    key: str
 
-    def __call__(self, builder: Any, call: KernelCall, operands: Sequence[Value], outputs: Sequence[Value], /) -> None:
+    @property
+    def plan(self) -> Plan:
+        """The plan that has the key."""
+        return _plans[self.key]
+
+    def build(self, builder: Any, call: KernelCall, operands: Sequence[Value], outputs: Sequence[Value], /) -> None:
+        """Emits the call when the graph is lowered."""
         emit_call(builder, self.plan, operands, outputs)
 
-
-class _Check:
-    """The types that the kernel was traced for are the only ones that it takes."""
-
-    def __init__(self, plan: Plan, name: str) -> None:
-        self.plan = plan
-        self.name = name
-
     def check(self, call: KernelCall) -> None:
-        """Raises GraphError for other types."""
+        """The types that the kernel was traced for are the only ones that it takes; GraphError for others."""
         for given, block in zip((*call.operands, *call.outputs), _in_call_order(self.plan), strict=False):
             if block is not None and given.shape != TensorType(block.dtype, block.shape).shape:
                 raise GraphError(
-                    f"kernel {self.name!r} was traced for shape {list(map(str, block.shape))}, not "
-                    f"{list(map(str, given.shape))}; call its pallas_call again for these tensors"
+                    f"kernel {self.plan.kernel.op.sym_name.data!r} was traced for shape {list(map(str, block.shape))}, "
+                    f"not {list(map(str, given.shape))}; call its pallas_call again for these tensors"
                 )
 
 

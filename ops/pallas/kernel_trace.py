@@ -26,7 +26,7 @@ from .mapping import BlockMapping, GridMapping, dims_of
 from .printing import PrintSite
 from .refs import Ref
 from .specs import MemorySpace, ScratchShape
-from .tracing import INT32_RANGE, Array, Trace, as_index, index_array, tracing
+from .tracing import INT32_RANGE, Array, Trace, as_index, index_array, refusing_captured_arrays, tracing
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,8 @@ def _run(request: TraceRequest, k: KernelBuilder, private_axes: Sequence[int]) -
     scratch = k.arguments[len(mapping.block_mappings) :]
     for number, shape in enumerate(mapping.scratch):
         refs.append(_scratch(f"scratch[{number}]", shape, scratch, k, [ids[axis] for axis in private_axes]))
-    with grid_env([GridAxis(i, n) for i, n in zip(ids[batch:], sizes[batch:], strict=True)]):
+    visible = [GridAxis(i, n) for i, n in zip(ids[batch:], sizes[batch:], strict=True)]
+    with grid_env(visible), refusing_captured_arrays(f"kernel {request.name!r}"):
         result = request.call(refs)
     if result is not None:
         raise fault_in(

@@ -17,7 +17,7 @@ from . import tree
 from .errors import fault, fault_in
 from .grid import GridAxis, grid_env, normalised_grid
 from .specs import BlockSpec, Element, GridSpec, MemorySpace, ScratchShape, Unblocked, as_dtype
-from .tracing import Array
+from .tracing import Array, refusing_captured_arrays
 
 
 @dataclass(frozen=True)
@@ -179,10 +179,10 @@ def _static(size: Any) -> int | None:
 
 def _call_index_map(mapping: BlockMapping, program: Sequence[Any]) -> Any:
     function = mapping.index_map
+    name = getattr(function, "__name__", repr(function))
     try:
         inspect.signature(function).bind(*program)
     except TypeError as error:
-        name = getattr(function, "__name__", repr(function))
         raise fault_in(
             function,
             f"Index map function {name} for {mapping.origin} takes one positional argument for each of the "
@@ -191,7 +191,10 @@ def _call_index_map(mapping: BlockMapping, program: Sequence[Any]) -> Any:
         ) from None
     except ValueError:  # no signature to look at
         pass
-    return function(*program)
+    if not any(isinstance(index, Array) for index in program):
+        return function(*program)
+    with refusing_captured_arrays(f"Index map function {name} for {mapping.origin}"):
+        return function(*program)
 
 
 def _python_words(error: TypeError, given: int) -> str:

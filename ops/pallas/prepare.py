@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from halfulp.compiler import Dim, DType, TensorType, TensorValue
 
 from . import tree
+from .cache import Cache
 from .emission import Plan, unknown_symbols
 from .errors import fault
 from .fingerprint import NoFingerprint, fingerprint
@@ -21,8 +21,7 @@ from .refs import Ref
 if TYPE_CHECKING:
     from .call import PallasCall
 
-CACHED_KERNELS = 512
-_traced: OrderedDict[Any, TracedKernel] = OrderedDict()
+traced_kernels: Cache[TracedKernel] = Cache(512)
 
 
 @dataclass(frozen=True)
@@ -88,14 +87,7 @@ def _trace(request: TraceRequest, call: PallasCall) -> TracedKernel:
         key = _key(request, call)
     except NoFingerprint:
         return trace_kernel(request)
-    known = _traced.get(key)
-    if known is None:
-        known = _traced[key] = trace_kernel(request)
-        if len(_traced) > CACHED_KERNELS:
-            _traced.popitem(last=False)
-    else:
-        _traced.move_to_end(key)
-    return known
+    return traced_kernels.get(key, lambda: trace_kernel(request))
 
 
 def _key(request: TraceRequest, call: PallasCall) -> Any:

@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import IndexType
 
-from halfulp.compiler import DType, GraphTypeError, TensorValue
+from halfulp.compiler import DType, GraphError, GraphTypeError, TensorValue
 from halfulp.compiler.dialects.tile.types import with_shape
+from halfulp.compiler.errors import SourceLocation
+from halfulp.compiler.locations import user_location
 from halfulp.compiler.tile_builder import KernelBuilder, Value
 
 from .errors import fault
@@ -42,6 +45,8 @@ class Trace:
     checked: bool = False
     checked_indices: bool = False
     prints: list[Any] = field(default_factory=list)
+    asked_for_int: SourceLocation | None = None
+    """Where Python last asked a value of the kernel for an int, as numpy does of an index."""
     _log: Value | None = None
 
     def log(self) -> Value:
@@ -53,6 +58,11 @@ class Trace:
             block = k.kernel.body.block
             self._log = Value(k, block.insert_arg(log_type(), len(k.kernel.arguments)))
         return self._log
+
+    def take_request(self) -> SourceLocation | None:
+        """Where an int was asked for since this was called last."""
+        place, self.asked_for_int = self.asked_for_int, None
+        return place
 
     def name_of(self, value: object) -> str | None:
         """The name under which the kernel's function reaches ``value``: a variable around it or a global."""
@@ -74,17 +84,40 @@ def _is_set(cell: Any) -> bool:
     return True
 
 
-_traces: list[Trace] = []
+_traces: ContextVar[tuple[Trace, ...]] = ContextVar("_traces", default=())
 
 
 @contextmanager
 def tracing(trace: Trace) -> Iterator[None]:
     """Inside the ``with``, values of this kernel can be made."""
-    _traces.append(trace)
+    token = _traces.set((*_traces.get(), trace))
     try:
         yield
     finally:
-        _traces.pop()
+        _traces.reset(token)
+
+
+@contextmanager
+def refusing_captured_arrays(subject: str) -> Iterator[None]:
+    """Runs the user's function; ``subject`` is it.
+
+    Raises:
+        GraphError: it indexes an array of the host by a value of the kernel, of which numpy says only that it is no
+            index.
+    """
+    trace = current_trace("a kernel")
+    trace.take_request()
+    try:
+        yield
+    except IndexError:
+        place = trace.take_request()
+        if place is None:
+            raise
+        raise GraphError(
+            f"{subject} must not capture constants: it indexes an array of the host by a value of the kernel. You "
+            "should pass that array as an input",
+            place,
+        ) from None
 
 
 def current_trace(subject: str) -> Trace:
@@ -93,9 +126,10 @@ def current_trace(subject: str) -> Trace:
     Raises:
         GraphError: none is.
     """
-    if not _traces:
+    traces = _traces.get()
+    if not traces:
         raise fault(f"{subject} works on values of a kernel, but no kernel is being traced; call it inside one")
-    return _traces[-1]
+    return traces[-1]
 
 
 class Array(ArrayOperators):
@@ -179,6 +213,7 @@ class Array(ArrayOperators):
         self._refuse("is no Python int", "keep it as a value: pl.fori_loop takes bounds, x[i] and pl.ds take indices")
 
     def __index__(self) -> NoReturn:
+        current_trace("a value").asked_for_int = user_location()
         self._refuse("is no Python int", "write pl.fori_loop instead of range, and x[i] on a reference of the kernel")
 
     def __float__(self) -> NoReturn:

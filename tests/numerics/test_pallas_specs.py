@@ -191,3 +191,63 @@ def test_tiled_matmul_accumulated_over_k(dtype: Any) -> None:
     exact = (x.astype(wide) @ y.astype(wide)).astype(dtype if given_type.is_integral else np.float64)
     tolerance = 0 if given_type.is_integral else {2: 0.3, 4: 1e-4, 8: 1e-12}[np.dtype(dtype).itemsize]
     np.testing.assert_allclose(results[0].astype(wide), exact.astype(wide), atol=tolerance, rtol=tolerance)
+
+
+@pytest.mark.parametrize("mode", ["off", "on", "fast"])
+def test_contraction_is_the_same_in_both_modes(mode: str) -> None:
+    x = random_array(6, (17, 17), DType.float32)
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = jnp.dot(x_ref[...], x_ref[...]) * 3.0 + x_ref[...]
+
+    results = [
+        pl.pallas_call(
+            kernel,
+            pl.ShapeDtypeStruct(x.shape, "float32"),
+            interpret=interpret,
+            compiler_params={"fp_contract": mode},
+        )(x)
+        for interpret in (True, False)
+    ]
+    assert same_bits(*results)
+    chain = np.zeros_like(x)
+    for k in range(17):
+        chain += x[:, k, None] * x[None, k, :]
+    assert same_bits(results[0], chain * np.float32(3) + x) == (mode == "off")
+
+
+def test_threads_change_no_bit() -> None:
+    x, y = random_array(4, (200, 210), DType.float32), random_array(5, (210, 190), DType.float32)
+
+    def kernel(x_ref: Any, y_ref: Any, o_ref: Any, m_ref: Any) -> None:
+        @pl.when(pl.program_id(2) == 0)
+        def _() -> None:
+            o_ref[...] = jnp.zeros(o_ref.shape, o_ref.dtype)
+            m_ref[...] = jnp.full(m_ref.shape, -jnp.inf)
+
+        inside = pl.iota((32,)) + pl.program_id(2) * 32 < 210
+        left = jnp.where(inside[None, :], x_ref[...], 0.0)
+        o_ref[...] += jnp.dot(left, jnp.where(inside[:, None], y_ref[...], 0.0))
+        m_ref[...] = jnp.maximum(m_ref[...], jnp.max(left, axis=1))
+
+    def run(threads: int) -> list[Array]:
+        call = pl.pallas_call(
+            kernel,
+            (pl.ShapeDtypeStruct((200, 190), "float32"), pl.ShapeDtypeStruct((200, 6), "float32")),
+            grid=(7, 6, 7),
+            in_specs=[pl.BlockSpec((32, 32), lambda i, j, k: (i, k)), pl.BlockSpec((32, 32), lambda i, j, k: (k, j))],
+            out_specs=(
+                pl.BlockSpec((32, 32), lambda i, j, k: (i, j)),
+                pl.BlockSpec((32, None), lambda i, j, k: (i, j)),
+            ),
+            compiler_params={"threads": threads},
+        )
+        return list(call(x, y))
+
+    alone = run(1)
+    np.testing.assert_allclose(alone[0], x @ y, rtol=1e-4, atol=1e-4)
+    largest = np.maximum(x.max(axis=1), 0.0)  # the last block has zeros beside the row
+    np.testing.assert_array_equal(alone[1], np.repeat(largest[:, None], 6, axis=1))
+    for _ in range(5):
+        for expected, actual in zip(alone, run(4), strict=True):
+            assert same_bits(actual, expected)

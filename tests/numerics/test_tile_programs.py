@@ -244,3 +244,16 @@ def test_reductions_along_both_axes(element: Attribute, size: int) -> None:
         k.store(k.reduce("mul", block, 0), whole(k, columns, size))
 
     run(body, data, np.zeros(3, dtype), np.zeros(size, dtype))
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_concatenated_rows_do_not_spill_into_their_neighbours(axis: int) -> None:
+    x, y = floats(3, 5, 17), -floats(3, 5, 17)
+
+    def body(k: KernelBuilder) -> None:
+        parts = [k.load(whole(k, ref, 3, 5, 17)) for ref in k.arguments[:2]]
+        joined = k.concat([*parts, parts[0]], axis)
+        k.store(joined, whole(k, k.arguments[2], *joined.shape))
+
+    expected = np.concatenate([x, y, x], axis)
+    assert np.array_equal(run(body, x, y, np.zeros_like(expected)).arrays[2], expected)

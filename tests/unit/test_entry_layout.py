@@ -73,7 +73,7 @@ def test_launches_and_checks_of_the_entry_are_numbered_in_order(layout: EntryLay
     assert layout.sites == (
         (),
         (Site("main", "of the entry"),),
-        (Site("first", "one"), Site("first", "two"), Site("first", "three")),
+        (Site("first", "one"), Site("first", "two"), Site("first", "three"), Site("first", LIMIT)),
     )
 
 

@@ -29,7 +29,7 @@ def test_programs_print_what_the_page_shows(capsys: pytest.CaptureFixture[str]) 
             ran += 1
     finally:
         unregister_kernel("scale_rows")
-    assert ran == 12
+    assert ran == 13
 
 
 def test_picture_is_current() -> None:

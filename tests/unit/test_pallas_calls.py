@@ -405,6 +405,14 @@ def test_vmap_adds_an_axis_that_the_kernel_does_not_see(interpret: bool, in_axes
     equal(pl.vmap(call, in_axes)(*given), rows[0] + rows[1] * np.repeat(np.arange(4), 3))
 
 
+def test_vmap_with_an_alias_that_is_not_mapped(interpret: bool) -> None:
+    def kernel(x_ref: Any, y_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = o_ref[...] + x_ref[...] * y_ref[...]
+
+    call = pl.pallas_call(kernel, shape(12), input_output_aliases={1: 0}, interpret=interpret)
+    equal(pl.vmap(call, (0, None))(np.stack([X, X + 1]), X), [X + X * X, X + (X + 1) * X])
+
+
 def test_vmap_of_vmap(interpret: bool) -> None:
     def kernel(x_ref: Any, y_ref: Any, o_ref: Any) -> None:
         o_ref[...] = x_ref[...] + y_ref[...]

@@ -370,6 +370,16 @@ CALLS: list[tuple[Callable[[], Any], type[HalfulpError], str]] = [
         "pl.cdiv takes ints, not 7.0; use int(...) or //",
     ),
     (
+        lambda: pl.plot_grid((2, 2, 2), pl.BlockSpec(), (1,)),
+        GraphError,
+        "pl.plot_grid draws arrays of one or two axes, not of shape (2, 2, 2); leave axes out",
+    ),
+    (
+        lambda: pl.plot_grid((8,), PAIRS, (4,), "picture.png"),
+        GraphError,
+        "pl.plot_grid writes SVG, so the path must end in .svg, not 'picture.png'",
+    ),
+    (
         lambda: run(scratch_shapes=[OUT]),
         GraphTypeError,
         "a scratch shape must be made by pl.MemorySpace.ANY or pl.MemorySpace.PROGRAM, called with shape and dtype, "
@@ -418,6 +428,27 @@ def test_captured_local_array_is_named() -> None:
 
     with pytest.raises(GraphError, match="captures constants: the array 'weights' of type float32\\[8\\]"):
         run(kernel)
+
+
+TABLE = np.array([3, 2, 1, 0])
+
+
+def indexes_host_array(x_ref: Any, o_ref: Any) -> None:
+    o_ref[...] = x_ref[...] * TABLE[pl.program_id(0)]
+
+
+def test_array_of_the_host_is_not_indexed_by_values() -> None:
+    with pytest.raises(GraphError) as raised:
+        run(indexes_host_array, grid=4)
+    rule = "must not capture constants: it indexes an array of the host by a value of the kernel. You should pass that "
+    assert raised.value.message == f"kernel 'indexes_host_array' {rule}array as an input"
+    assert raised.value.location is not None
+    assert "TABLE[pl.program_id(0)]" in raised.value.location.with_source()
+    with pytest.raises(GraphError) as raised:
+        run(grid=4, in_specs=[pl.BlockSpec((2,), lambda i: TABLE[i])], out_specs=PAIRS)
+    assert raised.value.message == f"Index map function <lambda> for args[0] {rule}array as an input"
+    with pytest.raises(IndexError, match="list index out of range"):
+        run(lambda x_ref, o_ref: [][0])
 
 
 def test_dynamic_extent_cannot_be_loaded_whole() -> None:

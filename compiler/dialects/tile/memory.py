@@ -176,6 +176,8 @@ class ReinterpretOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
+        if isinstance(self.ref.owner, WindowOp):
+            raise VerifyException("tile.reinterpret: takes a whole buffer, not a window of one")
         source, result = _ref(self.ref), _ref(self.result)
         if (source.element_type, source.space) != (result.element_type, result.space):
             raise VerifyException(f"tile.reinterpret: {source} and {result} must differ in shape only")

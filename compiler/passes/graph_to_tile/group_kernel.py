@@ -35,7 +35,7 @@ class GroupKernel:
         self.entry, self.group = entry, group
         self.flat = group.is_flat
         self.sources = list(dict.fromkeys(value for value, _ in group.sources()))
-        starts = {position.offset for _, at in group.sources() for position in at}
+        starts = dict.fromkeys(position.offset for _, at in group.sources() for position in at)
         self.starts = [start for start in starts if not isinstance(start, StaticDim)]
         n = group.space[-1]
         self.whole_row = bool(group.reductions) and isinstance(n, StaticDim) and int(n) <= WHOLE_ROW
@@ -56,7 +56,10 @@ class GroupKernel:
             return [(builder.dim(refs[-1], 0) + (CHUNK - 1)) // CHUNK]
         if self.group.reductions:
             return list(sizes[:-1])
-        return [*sizes[:-1], (sizes[-1] + (CHUNK - 1)) // CHUNK]
+        chunks = (sizes[-1] + (CHUNK - 1)) // CHUNK
+        if any(self.group.is_row_value(value) for value in self.group.outputs):
+            chunks = builder.binary("maxs", chunks, 1)  # a row has its value even if it has no elements
+        return [*sizes[:-1], chunks]
 
     def _body(self, k: KernelBuilder) -> None:
         count = len(self.sources) + len(self.group.outputs)

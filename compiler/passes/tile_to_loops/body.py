@@ -203,11 +203,11 @@ class BodyLowering:
         with self._scope():
             self.strips.blocks |= copies
             for value, target in moved:
-                write_block(self.strips, value, target, target.shape)
+                write_block(self.strips, value, target)
 
     def _copy(self, value: SSAValue) -> Materialised:
         copy = allocate(self.strips, shape_of(value.type), element_type(value.type))
-        write_block(self.strips, value, copy, copy.shape)
+        write_block(self.strips, value, copy)
         return copy
 
     def _reads(self, value: SSAValue, memories: set[SSAValue]) -> bool:

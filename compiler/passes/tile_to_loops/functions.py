@@ -24,6 +24,7 @@ from ...artifact import MAX_EXTENT, STATUS_CHECK, STATUS_LAUNCH, STATUS_LOCK, ST
 from ...dialects import scf_ext, tile
 from ...dialects.tile.kernel import MAX_CHECK_VALUES
 from .body import BodyLowering, Handler
+from .grid_limit import MOST_PROGRAMS, within_limit
 from .launches import verify_launch
 from .layout import EntryLayout, checks_of, entry_layout, kernels_of
 from .loop_builder import INDEX, Index, LoopBuilder
@@ -32,8 +33,6 @@ from .views import storage_type
 
 FRAME_BYTES = 1 << 20
 """Stack that the blocks of a kernel may take; small threads have little more."""
-PROGRAMS = 1 << 48
-"""More programs than any launch can finish; so a program id times a block size is still an index."""
 RECORD_FAILURE = "record_failure"
 MAY_ALIAS = "halfulp.may_alias"
 STATUS = MemRefType(i64, [DYNAMIC_INDEX])
@@ -169,7 +168,7 @@ def lower_kernel(kernel: tile.KernelOp, lanes: int, contract: StringAttr | None)
 
     builder.mark_natural(first)
     builder.mark_natural(last)
-    builder.loop(first, builder.min(last, PROGRAMS), 1, (), one)
+    builder.loop(first, builder.min(last, MOST_PROGRAMS), 1, (), one)
     builder.insert(func.ReturnOp())
     if builder.frame_bytes > FRAME_BYTES:
         raise DiagnosticException(
@@ -206,7 +205,11 @@ def launch_function(kernel: tile.KernelOp, contract: StringAttr | None) -> func.
         share_programs(builder, kernel, status, rest[:rank], _element_counts(builder, kernel, rest[rank:]), run)
         return ()
 
-    builder.if_(_still_well(builder, status), [], share)
+    def start() -> Sequence[SSAValue]:
+        within_limit(builder, status, launch, len(checks_of(kernel)), rest[:rank], share)
+        return ()
+
+    builder.if_(_still_well(builder, status), [], start)
     builder.insert(func.ReturnOp())
     return function
 

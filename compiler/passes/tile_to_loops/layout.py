@@ -14,6 +14,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects import tile
 from ...errors import near_names
+from .grid_limit import grid_limit_message
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ def entry_layout(module: ModuleOp, entry: func.FuncOp) -> EntryLayout:
                 )
             checks = checks_of(kernels[name])
             found = tuple(Site(name, check.message.data) for check in checks)
+            if op.grid:
+                found += (Site(name, grid_limit_message(len(op.grid))),)
         elif isinstance(op, tile.CheckOp):
             found = (Site(entry.sym_name.data, op.message.data),)
         else:

@@ -20,7 +20,7 @@ from .columns import Columns, Strip, ceil_power_of_two
 from .loop_builder import Index, LoopBuilder
 from .strips import Bounds, Memo, Strips
 from .views import storage_type
-from .walls import allocate, flat_index
+from .walls import allocate, flat_index, materialise
 
 _FLOAT: dict[str, type[arith.FloatingPointLikeBinaryOperation]] = {
     "add": arith.AddfOp,
@@ -200,6 +200,8 @@ class OuterReduction:
             )
         self.strips, self.op, self.axis = strips, op, op.axis.value.data
         self.shape, self.element = shape_of(op.result.type), element_type(op.operand.type)
+        for block in _regrouped_blocks(strips, op.operand):
+            materialise(strips, block)
         self.limit, self.combine = limit_of(strips, op), combiner(strips.builder, op)
         lanes = min(strips.lanes, ceil_power_of_two(self.shape[-1]))
         vectors = max(1, min(OUTER_VECTORS, self.shape[-1] // lanes))
@@ -213,7 +215,7 @@ class OuterReduction:
 
     def _row(self, at: tuple[Index, ...]) -> None:
         strips, bounds = self.strips, Bounds()
-        # What is valid at both ends of the axis is valid in between.
+        # What is valid at both ends of the axis is valid in between: places only ascend along it.
         strips.prepare(self.op.operand, self._place(at, strips.builder.sub(self.limit, 1)), bounds)
         columns = self.columns
         full = strips.columns(self._place(at, 0), [self.op.operand], columns.size, columns.width, bounds)
@@ -246,6 +248,30 @@ class OuterReduction:
             index = flat_index(strips, self.shape, at, strip.point.column)
             builder.store(strips.encode(result), self.target.memory, index)
         return ()
+
+
+def _regrouped_blocks(strips: Strips, value: SSAValue) -> list[SSAValue]:
+    """The reshapes that ``value`` is computed through whose places in the operand jump to and fro along an axis."""
+    found, waiting, seen = [], [value], {value}
+    while waiting:
+        current = waiting.pop()
+        op = current.owner
+        if current in strips.blocks or not isinstance(op, Operation):
+            continue
+        if isinstance(op, tile.ReshapeOp) and not _keeps_axes(op):
+            found.append(current)
+            continue
+        operands = dict.fromkeys(operand for operand in op.operands if shape_of(operand.type) and operand not in seen)
+        waiting += operands
+        seen |= set(operands)
+    return found
+
+
+def _keeps_axes(op: tile.ReshapeOp) -> bool:
+    """Whether rows stay rows, and along each axis of them the operand's rows come in ascending order."""
+    (*source, columns), (*target, width) = shape_of(op.operand.type), shape_of(op.result.type)
+    before, after = ([n for n in rows if n != 1] for rows in (source, target))
+    return columns == width and (before == after or len(before) <= 1)
 
 
 def lower_reduce(strips: Strips, op: tile.ReduceOp) -> None:

@@ -35,8 +35,8 @@ class TopMerge:
         strips.blocks[op.merged_indices] = self.indices
         if self.entries == 0:
             return
-        write_block(strips, op.top_values, self.values, (self.entries,))
-        write_block(strips, op.top_indices, self.indices, (self.entries,))
+        write_block(strips, op.top_values, self.values)
+        write_block(strips, op.top_indices, self.indices)
         (size,) = shape_of(op.values.type)
         columns = Columns.for_stores(strips, size)
         candidates = [op.values, op.indices]

@@ -33,17 +33,17 @@ def allocate(strips: Strips, shape: Sequence[int], element: Attribute) -> Materi
     return Materialised(memory, tuple(shape), element)
 
 
-def write_block(strips: Strips, value: SSAValue, target: Materialised, shape: Sequence[int], origin: Index = 0) -> None:
-    """Evaluates ``value`` into ``target`` from flat index ``origin``, row strides as in ``target.shape``.
+def write_block(strips: Strips, value: SSAValue, target: Materialised) -> None:
+    """Evaluates ``value`` into ``target``.
 
     A row's last round may write past the row: ascending order lets the next row overwrite it, and the spare room
     of ``allocate`` takes what the last one spills. Concatenation relies on the same order.
     """
     builder = strips.builder
-    columns = Columns.for_stores(strips, shape[-1])
+    columns = Columns.for_stores(strips, target.shape[-1])
 
     def row(at: tuple[Index, ...]) -> None:
-        first = builder.add(origin, flat_index(strips, target.shape, at))
+        first = flat_index(strips, target.shape, at)
 
         def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
             for strip in vectors:
@@ -53,7 +53,7 @@ def write_block(strips: Strips, value: SSAValue, target: Materialised, shape: Se
 
         columns.each(at, [value], body)
 
-    builder.nest(list(shape[:-1]), row)
+    builder.nest(list(target.shape[:-1]), row)
 
 
 def materialise(strips: Strips, value: SSAValue) -> Materialised:
@@ -61,7 +61,7 @@ def materialise(strips: Strips, value: SSAValue) -> Materialised:
     if value not in strips.blocks:
         shape = shape_of(value.type)
         target = allocate(strips, shape, element_type(value.type))
-        write_block(strips, value, target, shape)
+        write_block(strips, value, target)
         strips.blocks[value] = target
     return strips.blocks[value]
 
@@ -80,40 +80,34 @@ def lower_constant(strips: Strips, op: arith.ConstantOp) -> None:
 
 
 def lower_concat(strips: Strips, op: tile.ConcatOp) -> None:
-    """Parts side by side, in ascending order of addresses."""
+    """From the axis on, the elements of a part are one run in memory: runs side by side, in ascending order."""
     axis, shape = op.axis.value.data, shape_of(op.result.type)
     target = allocate(strips, shape, element_type(op.result.type))
-    stride = strides_of(shape)[axis]
-    builder = strips.builder
     parts = [materialise(strips, part) for part in op.parts]
+    whole = prod(shape[axis:])
 
-    def row(at: tuple[Index, ...]) -> None:
-        column = 0
+    def join(at: tuple[Index, ...]) -> None:
+        index = strips.builder.mul(at[0], whole)
         for part in parts:
-            size = part.shape[-1]
+            size = prod(part.shape[axis:])
+            _copy_run(strips, part.memory, strips.builder.mul(at[0], size), target.memory, index, size)
+            index = strips.builder.add(index, size)
 
-            def body(
-                vectors: Sequence[Strip], memo: Memo, _: list[SSAValue], part: Materialised = part, start: int = column
-            ) -> Sequence[SSAValue]:
-                for strip in vectors:
-                    source = flat_index(strips, part.shape, at, strip.point.column)
-                    value = builder.load(part.memory, source, strip.point.lanes)
-                    index = flat_index(strips, shape, at, builder.add(strip.point.column, start))
-                    builder.store(value, target.memory, index)
-                return ()
-
-            columns = Columns.for_stores(strips, size)
-            columns.run(at, size // columns.width * columns.width, 0, size, [], body)
-            column += size
-
-    if axis == len(shape) - 1:
-        builder.nest(list(shape[:-1]), row)
-    else:
-        origin = 0
-        for value, part in zip(op.parts, parts, strict=True):
-            write_block(strips, value, target, part.shape, origin)
-            origin += part.shape[axis] * stride
+    strips.builder.nest([prod(shape[:axis])], join)
     strips.blocks[op.result] = target
+
+
+def _copy_run(strips: Strips, source: SSAValue, first: Index, target: SSAValue, index: Index, size: int) -> None:
+    """``size`` elements of ``source`` from ``first`` on go to ``target`` from ``index`` on; some beyond may, too."""
+    builder, columns = strips.builder, Columns.for_stores(strips, size)
+
+    def body(vectors: Sequence[Strip], memo: Memo, _: list[SSAValue]) -> Sequence[SSAValue]:
+        for strip in vectors:
+            value = builder.load(source, builder.add(first, strip.point.column), strip.point.lanes)
+            builder.store(value, target, builder.add(index, strip.point.column))
+        return ()
+
+    columns.run((), size // columns.width * columns.width, 0, size, [], body)
 
 
 def lower_gathered(strips: Strips, op: tile.TransposeOp | tile.SliceOp) -> None:
