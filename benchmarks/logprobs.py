@@ -1,9 +1,10 @@
-"""Log-probabilities and top 5 of rows of 128256 float32 logits, on one thread, beside torch and numpy.
+"""Log-probabilities and top 5 of rows of 128256 float32 logits, beside torch and numpy.
 
-    python benchmarks/logprobs.py [--rows 256 64 8 1] [--vocab 128256] [--rounds 15]
+    python benchmarks/logprobs.py [--rows 256 64 8 1] [--vocab 128256] [--rounds 15] [--threads 1]
 
-All contenders take turns in one process and each figure is a median. "sum" is a plain float32 sum of the same bytes:
-what reading them costs. torch is optional; its row is log_softmax, topk and gather.
+Ours and torch get the threads, numpy uses one. All contenders take turns in one process and each figure is a median.
+"sum" is a plain float32 sum of the same bytes: what reading them costs. torch is optional; its row is log_softmax, topk
+and gather.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy and torch start their threads
 os.environ["HALFULP_CACHE"] = "0"  # the compile time is that of a graph never seen before
 
 import numpy as np
@@ -26,10 +26,12 @@ from halfulp.runtime.pipelines import log_probabilities_ragged_graph
 
 LEVELS = 3
 TOP = 5
+PAUSE = 0.01
+"""Seconds between two contenders: OpenMP's threads, which torch uses, spin for milliseconds after their last work."""
 Contender = Callable[[], Any]
 
 
-def load() -> tuple[Model, float]:
+def load(threads: int) -> tuple[Model, float]:
     """The compiled graph and the seconds it took; what compiling imports is imported before."""
     import llvmlite.binding  # noqa: F401
 
@@ -42,7 +44,7 @@ def load() -> tuple[Model, float]:
         import_pass()
     start = time.perf_counter()
     graph = log_probabilities_ragged_graph(DeviceRef.CPU(), levels=LEVELS)
-    model = InferenceSession(devices=[CPU()]).load(graph, options=CompileOptions(threads=1))
+    model = InferenceSession(devices=[CPU()]).load(graph, options=CompileOptions(threads=threads))
     return model, time.perf_counter() - start
 
 
@@ -66,13 +68,14 @@ def numpy_contender(logits: Any, tokens: Any) -> Contender:
     return run
 
 
-def torch_contenders(logits: Any, tokens: Any) -> dict[str, Contender]:
+def torch_contenders(logits: Any, tokens: Any, threads: int) -> dict[str, Contender]:
     """Nothing where torch is not installed."""
+    os.environ.setdefault("OMP_NUM_THREADS", str(threads))  # before torch starts its threads
     try:
         import torch
     except ImportError:
         return {}
-    torch.set_num_threads(1)
+    torch.set_num_threads(threads)
     x, index = torch.from_numpy(logits), torch.from_numpy(tokens.astype(np.int64))[:, None]
 
     def run() -> Any:
@@ -87,6 +90,9 @@ def medians(contenders: dict[str, Contender], rounds: int) -> dict[str, float]:
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for round_ in range(rounds + 1):
         for name, run in contenders.items():
+            settled = time.perf_counter() + PAUSE
+            while time.perf_counter() < settled:
+                pass  # a sleep would send this core to sleep, too
             start = time.perf_counter()
             run()
             if round_:
@@ -94,7 +100,7 @@ def medians(contenders: dict[str, Contender], rounds: int) -> dict[str, float]:
     return {name: statistics.median(times) for name, times in seconds.items()}
 
 
-def compare(model: Model, rows: int, vocab: int, rounds: int) -> None:
+def compare(model: Model, rows: int, vocab: int, rounds: int, threads: int) -> None:
     """Prints one table."""
     rng = np.random.default_rng(rows)
     logits = rng.normal(scale=3.0, size=(rows, vocab)).astype(np.float32)
@@ -103,10 +109,10 @@ def compare(model: Model, rows: int, vocab: int, rounds: int) -> None:
         "halfulp": halfulp_contender(model, logits, tokens),
         "numpy": numpy_contender(logits, tokens),
         "numpy sum": logits.sum,
-        **torch_contenders(logits, tokens),
+        **torch_contenders(logits, tokens, threads),
     }
     found = medians(contenders, rounds)
-    print(f"\n{rows} x {vocab} float32, {logits.nbytes / 1e6:.0f} MB, one thread")
+    print(f"\n{rows} x {vocab} float32, {logits.nbytes / 1e6:.0f} MB, threads: {threads}")
     for name, seconds in found.items():
         rate, ratio = logits.nbytes / seconds / 1e9, seconds / found["halfulp"]
         print(f"  {name:10} {seconds * 1e3:9.3f} ms  {rate:6.1f} GB/s  {ratio:7.2f} x halfulp")
@@ -117,11 +123,12 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[256, 64, 8, 1])
     parser.add_argument("--vocab", type=int, default=128256)
     parser.add_argument("--rounds", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    model, seconds = load()
+    model, seconds = load(arguments.threads)
     print(f"cold compile after imports: {seconds:.3f} s")
     for rows in arguments.rows:
-        compare(model, rows, arguments.vocab, arguments.rounds)
+        compare(model, rows, arguments.vocab, arguments.rounds, arguments.threads)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 The object exports one function per segment, all of type ``void (ptr buffers, ptr dims)``. ``buffers`` is an array of
 pointers: the status words, the computed dims, then one pointer for each entry of ``CompiledGraph.buffers``. ``dims``
 is an array of i64: the extents of all axes of all those entries, in order. A graph without data-dependent dims has one
-segment; each ``SetDim`` group ends a segment, because the buffers sized by it can be allocated only then.
+segment; each group of ``tile.set_dim`` ends a segment, because the buffers sized by it can be allocated only then.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ class BufferRole(Enum):
     WEIGHT = "weight"
     CONSTANT = "constant"
     OUTPUT = "output"
+    PRINTED = "printed"
     INTERMEDIATE = "intermediate"
 
 
@@ -47,7 +48,7 @@ class BufferSpec:
 
     ``index`` counts within the role (input 0, input 1, ...). ``shape`` holds the dims by name; ``data`` is the
     content of a constant in C order. An intermediate holds something from step ``first`` to step ``last`` only, both
-    included (`CompiledGraph.steps`).
+    included (`CompiledGraph.steps`). A printed value is filled as an output is; its name is the label, any text.
     """
 
     role: BufferRole

@@ -22,7 +22,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from .device import DeviceRef
-from .dialects.graph import ApplyOp, ConstantOp, CustomOp, GraphOp, OutputOp, WeightOp, parameter_attribute
+from .dialects.graph import ApplyOp, ConstantOp, CustomOp, GraphOp, OutputOp, PrintOp, WeightOp, parameter_attribute
 from .dialects.graph.symbols import algebraic_input_message, first_algebraic, undefined_symbols
 from .dialects.graph.types import tensor_type
 from .dims import SymbolicDim
@@ -284,6 +284,22 @@ class Graph:
         ssa = [value.ssa for value in operands]
         return self._insert(CustomOp(name, device, ssa, out_types, attributes, flags, defines))
 
+    def print(self, value: object, label: str) -> None:
+        """Build a print of a value; ``ops.print`` is the public spelling.
+
+        Raises:
+            GraphError: the value belongs to another graph, or the label is no Unicode text.
+            GraphTypeError: it is no value, or the label no str.
+        """
+        subject = "ops.print"
+        with Located():
+            if not isinstance(label, str):
+                raise GraphTypeError(f"{subject}: label must be a str, not {label!r}")
+            if any("\ud800" <= character <= "\udfff" for character in label):
+                raise GraphError(f"{subject}: label {label!r} holds half of a surrogate pair, which is no character")
+            operand = self.operand(value, subject, "what is printed")
+        self._insert(PrintOp(operand.ssa, label))
+
     def _finish(self, result: TensorValue | Sequence[TensorValue] | None) -> None:
         """Make what the forward function returned the outputs; None if it called `output` itself."""
         if result is None:
@@ -293,7 +309,7 @@ class Graph:
         else:
             self.output(result)  # type: ignore[arg-type]
 
-    def _insert(self, op: ConstantOp | ApplyOp | CustomOp | OutputOp) -> list[TensorValue]:
+    def _insert(self, op: ConstantOp | ApplyOp | CustomOp | PrintOp | OutputOp) -> list[TensorValue]:
         if self._output_op is not None:
             raise GraphError(
                 f"graph {self.name!r} ended with output(){self._end_place()}; build its ops before that",

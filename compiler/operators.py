@@ -19,20 +19,25 @@ if TYPE_CHECKING:
     from .types import TensorType
     from .values import TensorValue
 
-_operators: dict[str, Callable[..., TensorValue]] = {}
+_operators: dict[str, Callable[..., Any]] = {}
 
 
-def install_operators(functions: Mapping[str, Callable[..., TensorValue]]) -> None:
+def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
     """Say what the operators and methods build: functions by the name of the op, ``add``, ``getitem``, ``cast``, ..."""
     _operators.update(functions)
 
 
 def _build(name: str, *operands: object, **parameters: object) -> TensorValue:
+    result: TensorValue = _function(name)(*operands, **parameters)
+    return result
+
+
+def _function(name: str) -> Callable[..., Any]:
     function = _operators.get(name)
     if function is None:
         with Located():
             raise GraphError(f"operator {name!r} of a TensorValue comes from the op library; import halfulp.ops first")
-    return function(*operands, **parameters)
+    return function
 
 
 def _is_operand(other: object) -> bool:
@@ -241,3 +246,7 @@ class TensorOperators:
     def argmin(self, axis: int = -1) -> TensorValue:
         """Where the smallest element along an axis is (`halfulp.ops.argmin`)."""
         return _build("argmin", self, axis=axis)
+
+    def print(self, label: str = "debug_tensor") -> None:
+        """Shown whenever the graph runs (`halfulp.ops.print`)."""
+        _function("print")(self, label)

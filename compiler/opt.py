@@ -73,7 +73,7 @@ class HalfulpOptMain(xDSLOptMain):
         super().register_all_arguments(arg_parser)
         arg_parser.prog = PROGRAM
         ours = ", ".join(HALFULP_UNIVERSE.all_passes)
-        arg_parser.epilog = f"Passes of halfulp, in the order of compile(): {ours}"
+        arg_parser.epilog = f"Passes of halfulp, in the order of the pipeline: {ours}"
         arg_parser.add_argument(
             "--emit",
             metavar="STAGE",
@@ -122,8 +122,8 @@ class HalfulpOptMain(xDSLOptMain):
             return emit(prog, self.args.emit, parse_options(self.args.options))
 
 
-def parse_options(text: str) -> CompileOptions:
-    """The options of `--options`, written as `CompileOptions.key()` prints them.
+def parse_options(text: str, subject: str = "--options") -> CompileOptions:
+    """The options of `--options`, written as `CompileOptions.key()` prints them. `subject` begins the messages.
 
     Raises CommandLineError for anything but known names with possible values.
     """
@@ -131,12 +131,12 @@ def parse_options(text: str) -> CompileOptions:
     for setting in text.split():
         name, equals, value = setting.partition("=")
         if not equals:
-            raise CommandLineError(f"--options takes name=value, not '{setting}'")
+            raise CommandLineError(f"{subject} takes name=value, not '{setting}'")
         changes[name] = None if value == "native" else int(value) if value.isdecimal() else value
     try:
         return CompileOptions().replace(**changes)
     except HalfulpError as error:
-        raise CommandLineError(f"--options: {error}") from error
+        raise CommandLineError(f"{subject}: {error}") from error
 
 
 def _unknown(kind: str, name: str, known: Iterable[str]) -> str:

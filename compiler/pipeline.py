@@ -14,9 +14,11 @@ from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import DiagnosticException
 
 from .artifact import BufferRole, BufferSpec, CheckSite, CompiledGraph, Segment
 from .dialects.graph import DenseDataAttr, GraphTensorType
+from .dialects.graph.printing import label_text
 from .dialects.tile import LaunchOp, RefType
 from .dims import parse_dim
 from .dtypes import DType
@@ -160,6 +162,15 @@ def _paused_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
+@contextmanager
+def _faults_of_passes() -> Iterator[None]:
+    """Passes report as xDSL's do; whoever compiles a graph gets one class of error."""
+    try:
+        yield
+    except DiagnosticException as error:
+        raise CompileError(str(error)) from error
+
+
 @_paused_garbage_collection()
 def compile_graph(
     graph: Graph,
@@ -190,13 +201,15 @@ def compile_graph(
     module = graph.module.clone()
     passes = sum(len(_passes_of(stage, options, target)) for stage in IR_STAGES)
     steps = Steps(graph.name, passes + 2, progress)
-    lower(module, "tile", options, target, steps)
+    with _faults_of_passes():
+        lower(module, "tile", options, target, steps)
     (entry,) = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
     layout = entry_layout(module, entry)
     buffers = tuple(_buffers(entry, layout))
     name = entry.sym_name.data
     contractions = contractions_of(module)
-    lower(module, "llvm", options, target, steps)
+    with _faults_of_passes():
+        lower(module, "llvm", options, target, steps)
     text = emit_llvm(module, function_attributes=target.function_attributes, target=target.name)
     steps.done("emit-llvm", lambda: text, "ll")
     code = (make_object or compile_to_object)(text, target, options.opt_level)
@@ -249,10 +262,12 @@ def _argument(attributes: Mapping[str, Attribute]) -> BufferSpec:
     tensor = cast(GraphTensorType, attributes[TYPE]).data
     assert isinstance(tensor, TensorType)
     data = attributes.get(DATA)
+    role = BufferRole(cast(StringAttr, attributes[ROLE]).data)
+    name = cast(StringAttr, attributes[NAME]).data
     return BufferSpec(
-        BufferRole(cast(StringAttr, attributes[ROLE]).data),
+        role,
         cast("IntegerAttr", attributes[INDEX]).value.data,
-        cast(StringAttr, attributes[NAME]).data,
+        label_text(name) if role is BufferRole.PRINTED else name,
         tensor.dtype,
         tensor.shape,
         cast(DenseDataAttr, data).data if data is not None else None,

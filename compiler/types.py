@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from math import prod
 
 from .device import DeviceRef
 from .dims import Dim, DimLike, StaticDim
@@ -24,7 +25,7 @@ class TensorType:
         device: where the elements live; the host by default.
 
     Raises:
-        GraphError: a size is negative or beyond 64 bits, or a symbol's name is not legal.
+        GraphError: a size is negative, sizes or bytes go beyond 64 bits, or a symbol's name is not legal.
         GraphTypeError: an argument of the wrong Python type.
 
     >>> TensorType(DType.float32, ["batch", 8])
@@ -41,8 +42,12 @@ class TensorType:
             raise GraphTypeError(f"dtype of a TensorType must be a DType such as DType.float32, not {dtype!r}")
         if not isinstance(device, DeviceRef):
             raise GraphTypeError(f"device of a TensorType must be a DeviceRef, not {device!r}; write DeviceRef.CPU()")
+        dims = as_shape(shape)
+        static = prod(int(dim) for dim in dims if isinstance(dim, StaticDim))
+        if static * dtype.size_in_bytes > LARGEST_SIZE:
+            raise GraphError(f"a tensor of {dtype} {shape_text(dims)} would take more than 2**63 - 1 bytes")
         object.__setattr__(self, "dtype", dtype)
-        object.__setattr__(self, "shape", as_shape(shape))
+        object.__setattr__(self, "shape", dims)
         object.__setattr__(self, "device", device)
 
     @property

@@ -62,7 +62,7 @@ class TensorValue(TensorOperators):
     def __bool__(self) -> NoReturn:
         raise GraphTypeError(
             f"{self!r} has no elements while the graph is built, so it is neither true nor false; "
-            "choose between values with ops.where, between computations with ops.cond"
+            "choose between values with ops.where"
         )
 
     def __repr__(self) -> str:

@@ -77,6 +77,7 @@ from .matmul import matmul
 from .normalization import group_norm, layer_norm, logsoftmax, rms_norm, softmax
 from .ordering import argmax, argmin, argsort, bottom_k, cumsum, top_k
 from .pooling import avg_pool2d, max_pool2d
+from .printing import print
 from .promotion import TensorValueLike
 from .reduction import max, mean, min, prod, stdev, sum, var
 from .reshaping import flatten, rebind, reshape, squeeze, unsqueeze
@@ -124,6 +125,7 @@ install_operators(
         "matmul": matmul,
         "argmax": argmax,
         "argmin": argmin,
+        "print": print,
     }
 )
 
@@ -201,6 +203,7 @@ __all__ = [
     "pad",
     "permute",
     "pow",
+    "print",
     "prod",
     "range",
     "rebind",

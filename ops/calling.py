@@ -7,7 +7,7 @@ from typing import Any
 from xdsl.ir import Operation, SSAValue
 
 from halfulp.compiler import Dim, Graph, GraphError, GraphTypeError, TensorType, TensorValue, Weight
-from halfulp.compiler.dialects.graph import ApplyOp, ConstantOp, CustomOp, GraphOp, OutputOp, WeightOp
+from halfulp.compiler.dialects.graph import ApplyOp, ConstantOp, CustomOp, GraphOp, OutputOp, PrintOp, WeightOp
 from halfulp.compiler.dialects.graph.call import RegisteredOp
 from halfulp.compiler.dialects.graph.types import tensor_type
 from halfulp.compiler.dims import SymbolicDim
@@ -86,6 +86,9 @@ class _Inlining:
             kind = op.type
             weight = Weight(op.weight_name.data, kind.dtype, kind.shape, kind.device)
             return [self.current.operand(weight, "ops.call", f"weight {weight.name!r}")]
+        if isinstance(op, PrintOp):
+            self.current.print(self.values[op.value], op.text)
+            return []
         assert isinstance(op, RegisteredOp)
         return self._apply(op)
 

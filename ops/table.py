@@ -1,4 +1,4 @@
-"""Writes the table of `ops/README.md` from the contracts: ``python -m halfulp.ops.table`` prints it."""
+"""The table of `ops/README.md`, made from the contracts: ``python -m halfulp.ops.table`` prints it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from halfulp.compiler import DType
 
-from . import activation as _  # noqa: F401
 from .contract import ALL, BOOL, CONTRACTS, FLOATS, INTEGERS, NUMBERS, SIGNED, Contract
 
 _GROUPS: tuple[tuple[str, tuple[DType, ...]], ...] = (

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from .device import CPU, Device
     from .errors import ExecutionError
     from .model import Model, TensorMetadata
+    from .printing import PrintStyle
     from .session import InferenceSession
 
-__all__ = ["InferenceSession", "Model", "TensorMetadata", "Buffer", "CPU", "Device", "ExecutionError"]
+__all__ = ["InferenceSession", "Model", "TensorMetadata", "Buffer", "CPU", "Device", "ExecutionError", "PrintStyle"]
 
 _MODULES = {
     "InferenceSession": "session",
@@ -25,6 +26,7 @@ _MODULES = {
     "CPU": "device",
     "Device": "device",
     "ExecutionError": "errors",
+    "PrintStyle": "printing",
 }
 
 

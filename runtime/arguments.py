@@ -34,6 +34,7 @@ class Parameter:
 
         Raises:
             GraphTypeError: no array, another element type, or on another device.
+            MemoryError: native code needs a copy, and the system refuses the memory.
         """
         # the usual cases first: this runs once per input and execution
         if type(argument) is Buffer:
@@ -63,7 +64,15 @@ class Parameter:
                 f"{subject} must be {self.spec.dtype} {shape_text(self.spec.shape)}, got {dtype} "
                 f"{shape_text(array.shape)}; halfulp never converts types unasked, use x.astype(...)"
             )
-        return array if is_direct(array) else contiguous(array)
+        if is_direct(array):
+            return array
+        try:
+            return contiguous(array)
+        except MemoryError:
+            raise MemoryError(
+                f"{subject} of shape {shape_text(array.shape)} is not contiguous, its copy needs {array.nbytes} bytes, "
+                "and the system refuses them"
+            ) from None
 
 
 def positional(model: str, names: Sequence[str], arguments: Sequence[Any], keywords: Mapping[str, Any]) -> list[Any]:

@@ -9,9 +9,8 @@ import numpy as np
 from halfulp.compiler.dtypes import DType
 from halfulp.compiler.errors import GraphTypeError
 
+from .dlpack import array_from_dlpack
 from .memory import Array
-
-_DLPACK_CPU = 1  # kDLCPU in dlpack.h
 
 
 def from_object(value: Any, subject: str) -> Array:
@@ -27,7 +26,7 @@ def from_object(value: Any, subject: str) -> Array:
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):
-        return _from_dlpack(value, subject)
+        return array_from_dlpack(value, subject)
     if hasattr(value, "__array__"):
         return np.asarray(value)
     raise GraphTypeError(
@@ -67,20 +66,3 @@ def contiguous(array: Array) -> Array:
 def shape_text(shape: tuple[object, ...]) -> str:
     """A shape for messages: ``[n, 4]``."""
     return f"[{', '.join(map(str, shape))}]"
-
-
-def _from_dlpack(value: Any, subject: str) -> Array:
-    kind = type(value).__name__
-    if hasattr(value, "__dlpack_device__"):
-        device_type = int(value.__dlpack_device__()[0])
-        if device_type != _DLPACK_CPU:
-            raise GraphTypeError(
-                f"{subject} ({kind}) must be in host memory, not on a device of DLPack type {device_type}; "
-                "copy it to the host first"
-            )
-    try:
-        return np.from_dlpack(value)
-    except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise GraphTypeError(
-            f"{subject} ({kind}) cannot be read through DLPack: {error}; pass a numpy array"
-        ) from error

@@ -25,6 +25,7 @@ from halfulp.compiler.errors import GraphError, GraphTypeError
 
 from .arrays import contiguous, element_type, from_object, is_direct, shape_text
 from .device import CPU, Device
+from .dlpack import export_bfloat16
 from .memory import MAX_BYTES, Array, address_of, aligned_array, extent_bytes
 
 _HOST = CPU()
@@ -91,7 +92,7 @@ class Buffer:
         """The buffer of an object with ``__dlpack__`` in host memory (a torch tensor, a JAX array, ...).
 
         Args:
-            source: the object; bfloat16 does not travel this way, since numpy's DLPack does not know it.
+            source: the object; it may be of any element type that a buffer can have.
             copy: None copies if it must, True always, False never.
 
         Raises:
@@ -176,14 +177,13 @@ class Buffer:
     def __dlpack__(self, **arguments: Any) -> Any:
         """A DLPack capsule of the same memory; the arguments are those of numpy's ``__dlpack__``.
 
+        numpy itself reads no bfloat16 through DLPack; use ``np.asarray(buffer)`` there.
+
         Raises:
-            BufferError: the type is bfloat16, which numpy's DLPack does not know, or the memory is read-only and
-                the consumer too old to be told so.
+            BufferError: the memory is read-only and the consumer too old to be told so.
         """
         if self._dtype is DType.bfloat16:
-            raise BufferError(
-                "numpy cannot export bfloat16 through DLPack; export the bits with to_numpy().view(np.uint16)"
-            )
+            return export_bfloat16(self._array, arguments)
         return self._array.__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:

@@ -45,12 +45,14 @@ class MemoryReport:
     outputs: int
     weights: int
     constants: int
+    printed: int
     unknown: tuple[str, ...]
 
     def __str__(self) -> str:
         lines = [
             f"intermediates: {self.peak} bytes, {self.lower_bound} of them alive at once",
-            f"inputs: {self.inputs}, outputs: {self.outputs}, weights: {self.weights}, constants: {self.constants}",
+            f"inputs: {self.inputs}, outputs: {self.outputs}, weights: {self.weights}, constants: {self.constants}"
+            + (f", printed values: {self.printed}" if self.printed else ""),
         ]
         lines += [
             f"  {use.name}: {use.dtype} {shape_text(use.shape)}, {use.nbytes} bytes at {use.offset} of arena "
@@ -88,6 +90,7 @@ def memory_report(
         outputs=totals[BufferRole.OUTPUT],
         weights=totals[BufferRole.WEIGHT],
         constants=totals[BufferRole.CONSTANT],
+        printed=totals[BufferRole.PRINTED],
         unknown=tuple(spec.name for spec, shape in zip(compiled.buffers, known, strict=True) if shape is None),
     )
 

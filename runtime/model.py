@@ -46,6 +46,7 @@ from .memory import Array, address_of, aligned_array
 from .memory_report import MemoryReport, memory_report
 from .pool import MEMORY, SMALLEST_LENT, Block
 from .precompiled import write_precompiled
+from .printing import Printer
 
 CACHED_LAYOUTS = 128
 """Layouts kept per model; the least recently used goes. Each takes about a kilobyte."""
@@ -73,9 +74,12 @@ class Model:
         compiled: what the compiler made.
         code: ``compiled.object_code``, loaded; its symbols are those of the segments.
         weights: by name, C-contiguous arrays of the type and shape that the graph says. They are read in place.
+        printer: writes what the graph prints; a printer of the session, by default one with the default style.
     """
 
-    def __init__(self, compiled: CompiledGraph, code: NativeLibrary, weights: Mapping[str, Array]) -> None:
+    def __init__(
+        self, compiled: CompiledGraph, code: NativeLibrary, weights: Mapping[str, Array], printer: Printer | None = None
+    ) -> None:
         self._compiled = compiled
         self._code = code  # keeps the functions in memory
         self._metadata = {
@@ -88,6 +92,8 @@ class Model:
         )
         self._input_names = tuple(spec.name for spec in compiled.role(BufferRole.INPUT))
         self._output_count = len(compiled.role(BufferRole.OUTPUT))
+        self._labels = tuple(spec.name for spec in compiled.role(BufferRole.PRINTED))
+        self._printer = printer or Printer()
 
         pointer_count = _POINTERS_BEFORE_BUFFERS + len(compiled.buffers)
         self._pack_pointers = struct.Struct(f"{pointer_count}P").pack
@@ -182,6 +188,9 @@ class Model:
             GraphTypeError: the number of arguments, or the type or device of one, is wrong.
             ExecutionError: a rank or size is wrong, symbolic dimensions disagree, or a check in a kernel failed.
             MemoryError: the system refuses the memory of an output or of the intermediate results.
+
+        What the graph prints is written to ``sys.stdout`` when the execution is over, in the order of the program;
+        nothing of it if the execution fails.
         """
         if len(arguments) != len(self._parameters):
             check_count(self.name, self._input_names, len(arguments))
@@ -207,6 +216,7 @@ class Model:
         pointers[0] = ctypes.addressof(words)
         pointers[1] = pointers[0] + STATUS_WORDS * 8
         outputs: list[Buffer | None] = [None] * self._output_count
+        printed: dict[int, Buffer] = {}
         arenas: list[Block] = []
         read = STATUS_WORDS
         try:
@@ -215,6 +225,8 @@ class Model:
                     arenas.append(self._place_intermediates(layout, pointers))
                 for placement in layout.outputs:
                     outputs[placement.spec.index] = self._place_output(placement, pointers)
+                for placement in layout.printed:
+                    printed[placement.spec.index] = self._place_output(placement, pointers)
                 entry(self._pack_pointers(*pointers), layout.extents)
                 if words[STATUS_LAUNCH]:
                     raise self._failure(words)
@@ -224,6 +236,8 @@ class Model:
         finally:
             for arena in arenas:
                 MEMORY.give(arena)
+        if printed:
+            self._printer.write([(label, printed[index]) for index, label in enumerate(self._labels)])
         return outputs  # type: ignore[return-value]  # ShapePlan made sure that each output has its stage
 
     def _place_output(self, placement: Placement, pointers: list[int]) -> Buffer:

@@ -16,6 +16,7 @@ from .device import CPU, Device
 from .loading import load_code, load_graph
 from .model import Model
 from .precompiled import read_precompiled
+from .printing import Printer, PrintOptions, PrintStyle
 from .weights import bind_weights
 
 if TYPE_CHECKING:
@@ -40,17 +41,32 @@ class InferenceSession:
     """
 
     def __init__(self, devices: Iterable[Device] = (CPU(),)) -> None:
-        chosen = list(devices)
+        given: object = devices  # a name of a device is iterable too
+        chosen: list[Any] = [given] if isinstance(given, str) else list(devices)
         for device in chosen:
             if not isinstance(device, Device):
                 raise GraphTypeError(f"InferenceSession(devices=...) takes devices such as CPU(), not {device!r}")
         # each device once, in the order given
         self._devices = tuple(dict.fromkeys([*chosen, CPU()]))
+        self._printer = Printer()
 
     @property
     def devices(self) -> tuple[Device, ...]:
         """The devices, the host included."""
         return self._devices
+
+    def set_debug_print_options(self, style: PrintStyle | str = PrintStyle.COMPACT, precision: int = 6) -> None:
+        """Choose how the models of this session show what `halfulp.ops.print` prints, those loaded already included.
+
+        Args:
+            style: a `PrintStyle` or its name. NONE prints nothing.
+            precision: digits after the point under FULL, 0 to 766 (no number of the library has more). COMPACT has 4.
+
+        Raises:
+            GraphTypeError: an unknown style, or a precision that is no int (a TypeError).
+            GraphError: a precision out of range.
+        """
+        self._printer.options = PrintOptions.of(style, precision)
 
     def load(
         self,
@@ -87,7 +103,7 @@ class InferenceSession:
         self._check_devices(graph)
         weights = bind_weights(graph.name, graph.weights.values(), weights_registry or {})
         loaded = load_graph(graph, CompileOptions() if options is None else options, progress)
-        return Model(loaded.compiled, loaded.code, weights)
+        return Model(loaded.compiled, loaded.code, weights, self._printer)
 
     def load_compiled(self, path: str | os.PathLike[str], weights_registry: Mapping[str, Any] | None = None) -> Model:
         """Load what `Model.save` wrote. Nothing is compiled.
@@ -107,7 +123,7 @@ class InferenceSession:
         loaded = load_code(read_precompiled(Path(path)))
         compiled = loaded.compiled
         weights = bind_weights(compiled.name, compiled.role(BufferRole.WEIGHT), weights_registry or {})
-        return Model(compiled, loaded.code, weights)
+        return Model(compiled, loaded.code, weights, self._printer)
 
     def _check_devices(self, graph: Graph) -> None:
         available = {device.ref for device in self._devices}

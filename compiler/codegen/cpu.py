@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from ..errors import CompileError, NotFoundError
+from ..errors import CompileError
 from .llvm_lock import llvm_lock
 
 if TYPE_CHECKING:
@@ -208,41 +208,3 @@ def emit_assembly(llvm_text: str, target: CpuTarget, opt_level: int = 2) -> str:
     with _optimized(llvm_text, target, opt_level) as (machine, module):
         text: str = machine.emit_assembly(module)
         return text
-
-
-def optimize(llvm_text: str, target: CpuTarget, opt_level: int = 2) -> str:
-    """The LLVM text after LLVM's own optimisation."""
-    with _optimized(llvm_text, target, opt_level) as (_, module):
-        return str(module)
-
-
-_FUNCTION_LINE = re.compile(r"^[0-9a-f]+ <(.+)>:$")
-_INSTRUCTION_LINE = re.compile(r"^\s+[0-9a-f]+:\s+(\S.*?)\s*$")
-
-
-def disassemble(object_code: bytes) -> dict[str, list[str]]:
-    """The instructions of each function in an object, as binutils' or LLVM's objdump writes them.
-
-    NotFoundError if neither is installed.
-    """
-    # only here: these three take longer to import than all of a load from the cache
-    import shutil
-    import subprocess
-    import tempfile
-
-    tool = shutil.which("objdump") or shutil.which("llvm-objdump")
-    if tool is None:
-        raise NotFoundError("disassemble() needs objdump, which is not on the PATH; install binutils or LLVM")
-    with tempfile.NamedTemporaryFile(suffix=".o") as file:
-        file.write(object_code)
-        file.flush()
-        command = [tool, "-d", "--no-show-raw-insn", file.name]
-        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    functions: dict[str, list[str]] = {}
-    current: list[str] = []
-    for line in output.splitlines():
-        if head := _FUNCTION_LINE.match(line):
-            current = functions.setdefault(head[1], [])
-        elif instruction := _INSTRUCTION_LINE.match(line):
-            current.append(instruction[1])
-    return functions

@@ -1,7 +1,7 @@
-"""The passes, in the order in which compile() runs them.
+"""The passes, in their order; which of them a compilation runs is said in `halfulp.compiler.pipeline`.
 
-One file per pass, and one name in four spellings: the pass `fuse-elementwise` is the class
-`FuseElementwisePass` in `fuse_elementwise.py`, tested by `tests/filecheck/passes/fuse-elementwise.mlir`.
+One file per pass, and one name in four spellings: the pass `fuse-ops` is the class `FuseOpsPass` in `fuse_ops.py`,
+tested by `tests/filecheck/passes/fuse-ops.mlir`.
 So the table holds names only, and a pass module is imported when the pass is first asked for.
 """
 
@@ -33,12 +33,12 @@ PASSES: tuple[str, ...] = (
 
 
 def module_name(pass_name: str) -> str:
-    """The module of a pass: `fuse-elementwise` -> `fuse_elementwise`."""
+    """The module of a pass: `fuse-ops` -> `fuse_ops`."""
     return pass_name.replace("-", "_")
 
 
 def class_name(pass_name: str) -> str:
-    """The class of a pass: `fuse-elementwise` -> `FuseElementwisePass`."""
+    """The class of a pass: `fuse-ops` -> `FuseOpsPass`."""
     return "".join(word.capitalize() for word in pass_name.split("-")) + "Pass"
 
 

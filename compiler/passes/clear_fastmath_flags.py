@@ -24,7 +24,7 @@ class ClearFastmathFlagsPass(ModulePass):
 
         %p = arith.mulf %a, %b fastmath<nsz> : f32
 
-    A graph op without flags of its own stays so; it still takes those of the options. compile() removes ``contract``
+    A graph op without flags of its own stays so; it still takes those of the options. Compiling removes ``contract``
     with it when kernels are made, since every fma is explicit by then and LLVM would make more.
 
     Raises:

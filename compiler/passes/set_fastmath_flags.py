@@ -28,7 +28,7 @@ class SetFastmathFlagsPass(ModulePass):
         %p = arith.mulf %a, %b fastmath<nsz,arcp,contract> : f32
         %s = arith.addf %p, %c : f32
 
-    With ``only-unset`` graph ops that have flags of their own, even ``fastmath<none>``, are left alone: so compile()
+    With ``only-unset`` graph ops that have flags of their own, even ``fastmath<none>``, are left alone: so compiling
     gives ``CompileOptions.fastmath`` to the others. Ops on integers are passed over, unless ``match`` is the very
     name of one.
 

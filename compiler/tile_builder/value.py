@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from xdsl.dialects.builtin import AnyFloat, IndexType, IntegerType
+from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute, SSAValue
 
 from ..dialects.tile.types import RefType, element_type, shape_of
@@ -43,10 +43,6 @@ class Value:
     @property
     def is_float(self) -> bool:
         return isinstance(self.element_type, AnyFloat)
-
-    @property
-    def is_integer(self) -> bool:
-        return isinstance(self.element_type, IntegerType | IndexType)
 
     def __bool__(self) -> bool:
         raise TypeError(

@@ -211,11 +211,6 @@ def library_value(name: str, subject: str, arrays: Sequence[Array], result: DTyp
     return value
 
 
-def unary_library(name: str, subject: str, x: Any, *, floats: bool = True) -> Array:
-    """A function of one operand."""
-    return library(name, subject, x, floats=floats)
-
-
 def predicate(name: str, subject: str, x: Any) -> Array:
     """``is_nan`` or ``is_inf``; false for what is no float."""
     array = plain(as_array(x, subject))

@@ -12,7 +12,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import BoolAttr
 
-from halfulp.compiler import Dim, TensorType, TensorValue
+from halfulp.compiler import Dim, TensorValue
 from halfulp.compiler.dialects import tile
 from halfulp.compiler.dims import SymbolicDim, fold
 from halfulp.compiler.fastmath import carries_flags, put_flags
@@ -162,8 +162,3 @@ def unknown_symbols(mapping: GridMapping) -> list[str]:
     known = {size.name for m in mapping.block_mappings for size in m.shape if isinstance(size, SymbolicDim)}
     wanted = {symbol for size in mapping.grid if isinstance(size, Dim) for symbol in size.symbols}
     return sorted(wanted - known)
-
-
-def tensor_types(mapping: GridMapping) -> list[TensorType]:
-    """The types of inputs and outputs."""
-    return [TensorType(m.dtype, m.shape) for m in mapping.block_mappings]

@@ -148,13 +148,14 @@ def _is_scalar_array(value: Any) -> bool:
 def _size(size: Any, grid: Any) -> Any:
     if isinstance(size, tuple) and len(size) == 2 and isinstance(size[0], str):
         size = size[1]  # a named axis
-    if isinstance(size, bool | int | np.integer):
+    if _is_scalar_array(size) and np.asarray(size).dtype.kind in "iu":
+        size = int(np.asarray(size))
+    if isinstance(size, bool | int):
+        if size >= 1 << 63:
+            raise fault(f"Grid sizes must be less than 2**63, got {grid!r}; let each program do more")
         return int(size)
     if isinstance(size, Dim):
         return size
-    if isinstance(size, TensorValue):
-        if size.rank == 0 and size.dtype.is_integral:
-            return size
-    elif _is_scalar_array(size) and np.asarray(size).dtype.kind in "iu":
-        return int(np.asarray(size))
+    if isinstance(size, TensorValue) and size.rank == 0 and size.dtype.is_integral:
+        return size
     raise fault(f"Grid must be a tuple of integers, dims or scalar tensors, got {grid!r}")

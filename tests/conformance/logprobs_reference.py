@@ -53,77 +53,85 @@ class Case:
 @cache
 def recorded_cases() -> tuple[Case, ...]:
     """All 53 cases."""
-    manifest = json.loads((DATA / "logprob_cases.json").read_text())
+    text = (DATA / "logprob_cases.json").read_text(encoding="utf-8")
     with np.load(DATA / "logprob_cases.npz") as stored:
-        return tuple(_case(entry, stored) for entry in manifest["cases"])
+        return tuple(_case(entry, stored) for entry in json.loads(text)["cases"])
 
 
 def _case(entry: dict[str, Any], stored: Any) -> Case:
-    arguments: Arguments = dict(entry["scalars"])
-    for field in ARRAYS:
-        key = f"{entry['name']}/{field}"
-        arguments[field] = stored[key] if key in stored.files else None
-    if entry.get("formula"):
-        _add_formula_logits(arguments, **entry["formula"])
-    recorded = None if entry["max_api"] is None else [_recorded(result) for result in entry["max_api"]]
+    arguments = {**entry["scalars"], **{field: stored.get(f"{entry['name']}/{field}") for field in ARRAYS}}
+    if entry["formula"] is not None:
+        _add_large_logits(arguments, entry["formula"])
+    results = entry["max_api"]
+    recorded = None if results is None else [None if result is None else _recorded(result) for result in results]
     return Case(entry["name"], entry["kind"], arguments, recorded, float(entry.get("max_abs_err", 0.0)))
 
 
-def _add_formula_logits(arguments: Arguments, *, rows: int, cols: int, **formula: Any) -> None:
-    full = formula_logits(rows, cols, formula["seed"], formula["scale"], formula["offset"])
+def _add_large_logits(arguments: Arguments, formula: dict[str, Any]) -> None:
+    """Adds the rows of the last tokens, which are picked from those of all tokens where the call gets these too."""
+    made = formula_logits(*(formula[key] for key in ("rows", "cols", "seed", "scale", "offset")))
     if formula["as"] == "logits":
-        arguments["logits"] = full
-        arguments["next_token_logits"] = full[arguments["input_row_offsets"][1:].astype(np.int64) - 1]
-    else:
-        arguments["next_token_logits"] = full
+        arguments["logits"] = made
+        last = arguments["input_row_offsets"][1:].astype(np.int64) - 1
+        made = made[last]
+    arguments["next_token_logits"] = made
 
 
-def _recorded(result: dict[str, Any] | None) -> dict[str, Any] | None:
-    if result is None:
-        return None
-    tops = [{int(token): float(value) for token, value in pairs} for pairs in result["top"]]
-    return {"values": [float(value) for value in result["t"]], "tops": tops, "tokens": result["ids"]}
+def _recorded(result: dict[str, Any]) -> dict[str, Any]:
+    """JSON has no infinities and no NaN: they are strings there, which float reads."""
+    tops = [{int(token): float(value) for token, value in row} for row in result["top"]]
+    return {"values": list(map(float, result["t"])), "tops": tops, "tokens": result["ids"]}
+
+
+def splitmix64(states: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """The output of the generator of Steele, Lea and Flood (OOPSLA 2014) in each of the states."""
+    mixed = (states ^ (states >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
 
 
 def formula_logits(rows: int, columns: int, seed: int, scale: float, offset: float) -> Floats:
-    """Near-normal numbers without a library's generator: four 24-bit hashes (splitmix64) each, summed as integers."""
-    count = rows * columns * 4
-    word = np.arange(count, dtype=np.uint64) + np.uint64(seed * 0x9E3779B1)
-    with np.errstate(over="ignore"):
-        word = (word + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-            word = (word ^ (word >> np.uint64(shift))) * np.uint64(factor)
-        word ^= word >> np.uint64(31)
-    sums = (word >> np.uint64(40)).reshape(rows, columns, 4).astype(np.int64).sum(axis=2)
-    normal: Floats = ((sums / 2.0**24 - 2.0) * (math.sqrt(3.0) * scale) + offset).astype(np.float32)
-    return normal
+    """Nearly normal numbers, the same on every machine: sums of four uniform ones of 24 bits, which are exact."""
+    step, first = np.uint64(0x9E3779B97F4A7C15), 1 + 0x9E3779B1 * seed
+    counter = np.arange(first, first + 4 * rows * columns, dtype=np.uint64)
+    uniform = (splitmix64(counter * step) >> np.uint64(40)).reshape(rows, columns, 4)
+    sums = uniform.sum(axis=-1).astype(np.float64)
+    deviation = math.sqrt(3.0) * scale  # four uniform numbers have the variance 1/3
+    logits: Floats = (offset + deviation * (sums * 2.0**-24 - 2.0)).astype(np.float32)
+    return logits
 
 
 # -- the reference
 
 
 def log_softmax(row: Floats) -> Doubles:
-    """In float64; NaN for a row that holds NaN or +inf or nothing but -inf. Below float32's range it is -inf."""
-    x = row.astype(np.float64)
-    largest = x.max(initial=-math.inf)  # NaN where there is one
-    if not math.isfinite(largest):
-        return np.full(x.shape, math.nan)
-    result: Doubles = x - (largest + math.log(np.exp(x - largest).sum()))
-    result[result < -LARGEST_FLOAT32] = -math.inf
-    return result
+    """In float64. What is below float32's range is -inf.
+
+    A row of NaN, +inf or nothing but -inf gives NaN everywhere: infinity minus infinity is NaN, and so is every sum
+    with it.
+    """
+    with np.errstate(all="ignore"):
+        distance = row.astype(np.float64)
+        distance -= distance.max(initial=-math.inf)
+        result = distance - np.log(np.exp(distance).sum())
+    return np.where(result < -LARGEST_FLOAT32, -math.inf, result)
 
 
 def tolerance(row: Floats) -> float:
-    """2 ulp of the largest magnitude involved, and 1e-6: what careful float32 arithmetic reaches."""
-    finite = np.abs(row[np.isfinite(row)]).astype(np.float64)
-    magnitude = float(finite.max(initial=0.0)) + math.log(max(len(row), 1))
-    return 1e-6 + 2 * float(np.spacing(np.float32(min(magnitude, 3.4e38))))
+    """What is owed: two float32 units in the last place of the largest number on the way, plus 1e-6.
+
+    No number on the way exceeds the largest logit plus the logarithm of the vocabulary's size.
+    """
+    largest = float(np.abs(row, where=np.isfinite(row), out=np.zeros_like(row)).max(initial=0))
+    _, exponent = math.frexp(largest + math.log(max(row.size, 1)))
+    return math.ldexp(2.0, exponent - 24) + 1e-6
 
 
 def best_tokens(row: Floats, count: int) -> list[int]:
     """The ``count`` most probable tokens, equal ones in ascending order; -inf and NaN are none."""
-    order = np.argsort(-row.astype(np.float64), kind="stable")  # NaN comes last
-    return [int(token) for token in order[:count] if row[token] > -math.inf]
+    possible = np.flatnonzero(row > -math.inf)
+    descending = np.argsort(-row[possible], kind="stable")
+    return [int(token) for token in possible[descending[:count]]]
 
 
 def scored_places(arguments: Arguments) -> list[list[tuple[int, int]]]:
@@ -145,20 +153,17 @@ def scored_places(arguments: Arguments) -> list[list[tuple[int, int]]]:
 
 def kernel_arguments(arguments: Arguments) -> list[Any]:
     """The seven operands of the graph, as the host function must make them."""
-    offsets = np.asarray(arguments["input_row_offsets"]).astype(np.uint32)
-    full = arguments["logits"] is not None
-    lengths = np.diff(offsets.astype(np.int64))
-    counts = [length if echo else 1 for length, echo in zip(lengths, arguments["batch_echo"], strict=True)]
-    outputs = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
-    return [
-        np.ascontiguousarray(arguments["logits"] if full else arguments["next_token_logits"]),
-        np.asarray(arguments["tokens"]).astype(np.uint32),
-        np.asarray(arguments["sampled_tokens"]).astype(np.uint32),
-        offsets if full else np.arange(len(offsets), dtype=np.uint32),
-        offsets,
-        outputs,
-        outputs,
-    ]
+    tokens, sampled, ends = (
+        np.asarray(arguments[field], np.uint32) for field in ("tokens", "sampled_tokens", "input_row_offsets")
+    )
+    if arguments["logits"] is None:  # a row for each sequence
+        logits, rows = arguments["next_token_logits"], np.arange(ends.size, dtype=np.uint32)
+    else:
+        logits, rows = arguments["logits"], ends
+    echoed = np.asarray(arguments["batch_echo"], np.bool_)
+    outputs = np.zeros_like(ends)
+    np.cumsum(np.where(echoed, np.diff(ends), 1), dtype=np.uint32, out=outputs[1:])
+    return [np.ascontiguousarray(logits), tokens, sampled, rows, ends, outputs, outputs]
 
 
 # -- checks

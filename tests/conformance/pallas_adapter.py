@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import ml_dtypes
@@ -49,16 +48,7 @@ class PallasAdapter:
 
     def __init__(self, *, interpret: bool) -> None:
         self.interpret = interpret
-        self.pl = SimpleNamespace(
-            BlockSpec=pl.BlockSpec,
-            program_id=pl.program_id,
-            num_programs=pl.num_programs,
-            cdiv=pl.cdiv,
-            when=pl.when,
-            ds=pl.ds,
-            load=pl.load,
-            store=pl.store,
-        )
+        self.pl = pl
         self.xp = jnp
         self.caps = CAPABILITIES
 

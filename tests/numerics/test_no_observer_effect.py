@@ -1,7 +1,10 @@
-"""Looking changes nothing: another output, or a kernel boundary anywhere, leaves every other bit as it was."""
+"""Looking changes nothing: another output, a print or a kernel boundary anywhere leaves every other bit as it was."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +18,7 @@ from xdsl.dialects.builtin import UnitAttr
 
 from halfulp import ops
 from halfulp.compiler import CompileOptions, DeviceRef, DType, Graph, TensorType, TensorValue
-from halfulp.compiler.dialects.graph import ApplyOp
+from halfulp.compiler.dialects.graph import ApplyOp, PrintOp
 from halfulp.compiler.passes.fuse_ops import BOUNDARY
 from halfulp.runtime import CPU, InferenceSession
 
@@ -72,10 +75,12 @@ class Program:
             graph.output(*(values[-1 - place % len(values)] for place in outputs))
         return graph
 
-    def run(self, graph: Graph) -> list[bytes]:
+    def run(self, graph: Graph, style: str = "COMPACT") -> list[bytes]:
         rng = np.random.default_rng(len(self.steps))
         inputs = [rng.standard_normal((ROWS, COLUMNS)).astype(NUMPY[self.dtype]) for _ in range(INPUTS)]
-        model = InferenceSession(devices=[CPU()]).load(graph, self.options)
+        session = InferenceSession(devices=[CPU()])
+        session.set_debug_print_options(style, precision=17)
+        model = session.load(graph, self.options)
         return [canonical(y.to_numpy()) for y in model.execute(*inputs)]
 
 
@@ -114,6 +119,56 @@ def test_outputs_and_boundaries(mode: Any, data: st.DataObject) -> None:
         if applied:
             applied[place % len(applied)].attributes[BOUNDARY] = UnitAttr()
     assert program.run(graph) == observed, "a kernel boundary changed an output"
+
+
+def add_prints(graph: Graph, chosen: Sequence[int]) -> list[str]:
+    """Prints values right where they are computed, inputs included; gives the labels in the order of the program."""
+    block = graph._op.body.block
+    values = [*block.args, *(op.outputs[0] for op in block.ops if isinstance(op, ApplyOp))]
+    for number in chosen:
+        value = values[number % len(values)]
+        op = PrintOp(value, f"value {number}")
+        if isinstance(value.owner, ApplyOp):
+            block.insert_op_after(op, value.owner)
+        else:
+            first = block.first_op
+            assert first is not None
+            block.insert_op_before(op, first)
+    return [op.text for op in block.ops if isinstance(op, PrintOp)]
+
+
+@pytest.mark.parametrize("mode", ["off", "on", "fast"])
+@quick
+@given(data=st.data())
+def test_prints(mode: Any, data: st.DataObject) -> None:
+    program = data.draw(programs(fp_contract=mode))
+    wanted = program.run(program.graph([0]))
+
+    graph = program.graph([0])
+    some = st.lists(st.integers(0, 60), min_size=1, max_size=8)
+    labels = add_prints(graph, data.draw(st.just(range(60)) | some, label="prints"))
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        observed = program.run(graph)
+    assert observed == wanted, "a print changed an output"
+    assert re.findall(r"^(value \d+) = tensor\(", shown.getvalue(), re.MULTILINE) == labels
+
+
+@pytest.mark.parametrize("bf16", ["round-each", "excess"])
+@pytest.mark.parametrize("mode", ["off", "on", "fast"])
+def test_a_print_shows_what_an_output_would_be(mode: Any, bf16: Any) -> None:
+    """Of a product that a sum contracts with, and of a bf16 value that stays f32 between ops."""
+    for dtype in (DType.float32, DType.bfloat16):
+        program = Program(dtype, (("mul", 0, 1, 2), ("add", 3, 2, 0)), CompileOptions(fp_contract=mode, bf16=bf16))
+        product = np.frombuffer(program.run(program.graph([0, 1]))[1], NUMPY[dtype])
+        graph = program.graph([0])
+        block = graph._op.body.block
+        (op,) = (op for op in block.ops if isinstance(op, ApplyOp) and op.callee.data == "mul")
+        block.insert_op_after(PrintOp(op.outputs[0], "product"), op)
+        with contextlib.redirect_stdout(io.StringIO()) as shown:
+            observed = program.run(graph, style="FULL")
+        assert observed == program.run(program.graph([0])), "a print changed an output"
+        (text,) = re.findall(r"^product = tensor<\w+> \[(.*)\]$", shown.getvalue(), re.MULTILINE)
+        assert [float(number) for number in text.split(", ")] == product.astype(np.float64).tolist()
 
 
 @quick

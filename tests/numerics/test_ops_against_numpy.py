@@ -259,3 +259,30 @@ def test_attention_with_groups_and_mask() -> None:
     weights = np.exp(scores - scores.max(-1, keepdims=True))
     wanted = weights / weights.sum(-1, keepdims=True) @ wide_v
     np.testing.assert_allclose(program(q, k, v, mask)[0], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("size", ["n", 0])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_reductions_along_nothing(size: str | int, axis: int) -> None:
+    program = load(
+        lambda x: [op(x, axis=axis) for op in (ops.sum, ops.prod, ops.max, ops.mean)],
+        (F32, [size, "m"] if axis == 0 else ["m", size]),
+    )
+    found = program(np.zeros((0, 3) if axis == 0 else (3, 0), np.float32))
+    assert [set(result.ravel().tolist()) for result in found[:3]] == [{0.0}, {1.0}, {-np.inf}]
+    assert np.isnan(found[3]).all()
+
+
+def test_values_of_rows_without_elements() -> None:
+    """A value for each row and what it becomes along the row are computed in one kernel, whose rows may be empty."""
+
+    def build(x: Any, y: Any) -> list[Any]:
+        rows = ops.negate(x)
+        return [rows, rows + y]
+
+    program = load(build, (F32, ["m", 1]), (F32, ["m", "n"]))
+    given = [np.full((3, 1), value, np.float32) for value in (5.0, 6.0)]
+    # both results are alive at the end, so neither can be what the other has left in memory
+    found = [program(x, np.zeros((3, 0), np.float32)) for x in given]
+    assert [rows.tolist() for rows, _ in found] == [(-x).tolist() for x in given]
+    assert [whole.shape for _, whole in found] == [(3, 0), (3, 0)]

@@ -61,6 +61,29 @@ def test_a_window_of_a_window(outer: str, inner: str) -> None:
     check_both_ways(build(arrays, [n, n], body), arrays)
 
 
+@pytest.mark.parametrize(
+    ("extents", "block", "regrouped"),
+    [
+        ((5, 20), (5, 24), (3, 5, 8)),  # the columns of the middle row are the last ones of their row
+        ((5, 2, 8), (5, 3, 8), (3, 5, 8)),  # the middle row is the last one of its group
+        ((2, 20), (2, 24), (6, 8)),
+        ((3, 4, 7), (3, 5, 8), (15, 8)),
+    ],
+)
+def test_a_reduction_over_rows_that_a_reshape_regroups(
+    extents: tuple[int, ...], block: tuple[int, ...], regrouped: tuple[int, ...]
+) -> None:
+    """What is valid at both ends of the axis may not be in between."""
+
+    def body(k: KernelBuilder) -> None:
+        rows = k.reshape(k.load(k.window(k.arguments[0], [0] * len(block), list(block)), 1000.0), list(regrouped))
+        total = k.reduce("add", rows, axis=0)
+        k.store(total, k.window(k.arguments[1], [0] * (len(regrouped) - 1), list(regrouped[1:])))
+
+    arrays = [floats(*extents), floats(*regrouped[1:])]
+    check_both_ways(build(arrays, [], body), arrays)
+
+
 @pytest.mark.parametrize("indexing", ["blocked", "element"])
 @pytest.mark.parametrize("squeezed", [0, 1])
 def test_a_row_or_column_of_a_window(indexing: str, squeezed: int) -> None:

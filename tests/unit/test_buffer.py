@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import pickle
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -188,10 +190,75 @@ def test_dlpack_of_strided_memory_is_copied() -> None:
     np.testing.assert_array_equal(Buffer.from_dlpack(array).to_numpy(), array)
 
 
-def test_dlpack_bfloat16_is_refused_with_the_way_round() -> None:
-    assert raised(BufferError, lambda: np.from_dlpack(Buffer(DType.bfloat16, (2,)))) == (
-        "numpy cannot export bfloat16 through DLPack; export the bits with to_numpy().view(np.uint16)"
+class Carrier:
+    """Hands on the capsule of a buffer: to the eye a stranger, such as a torch tensor."""
+
+    def __init__(self, buffer: Buffer, versioned: bool) -> None:
+        self._buffer = buffer
+        self._versioned = versioned
+        self.exported = 0
+
+    def __dlpack__(self, max_version: tuple[int, int] | None = None, **arguments: object) -> object:
+        self.exported += 1
+        return self._buffer.__dlpack__(max_version=max_version if self._versioned else None, **arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._buffer.__dlpack_device__()
+
+
+@pytest.mark.parametrize("versioned", [False, True])
+@pytest.mark.parametrize("shape", [(2, 3), (), (0, 3)])
+def test_dlpack_of_bfloat16_both_ways(shape: tuple[int, ...], versioned: bool) -> None:
+    original = Buffer(DType.bfloat16, shape)
+    original.to_numpy()[...] = 1.5
+    carrier = Carrier(original, versioned)
+    buffer = Buffer.from_dlpack(carrier)
+    assert carrier.exported == 1
+    assert (buffer.dtype, buffer.shape) == (DType.bfloat16, shape)
+    assert buffer.to_numpy().dtype == ml_dtypes.bfloat16
+    original.to_numpy()[...] = 2.5
+    assert buffer.to_numpy().tolist() == np.full(shape, 2.5).tolist()
+    # numpy takes memory from old producers as read-only, and old consumers cannot be told so
+    again = Buffer.from_dlpack(Carrier(buffer, True))
+    assert again.to_numpy().tolist() == buffer.to_numpy().tolist()
+
+
+def test_dlpack_of_bfloat16_keeps_the_memory_alive() -> None:
+    source = Buffer(DType.bfloat16, (1 << 20,))
+    source.to_numpy()[...] = 3
+    buffer = Buffer.from_dlpack(Carrier(source, True))
+    del source
+    assert (np.asarray(buffer, dtype=np.float32) == 3).all()
+
+
+def test_dlpack_of_read_only_bfloat16() -> None:
+    array = np.ones(3, ml_dtypes.bfloat16)
+    array.flags.writeable = False
+    buffer = Buffer.from_dlpack(Carrier(Buffer.from_numpy(array), True))
+    assert np.shares_memory(buffer.to_numpy(), array)
+    assert not buffer.to_numpy().flags.writeable
+    with pytest.raises(BufferError, match="readonly"):
+        Buffer.from_numpy(array).__dlpack__()
+
+
+def dlpack_type(capsule: object) -> tuple[int, int, int]:
+    """Code, bits and lanes that an unversioned capsule states."""
+    pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+        ("PyCapsule_GetPointer", ctypes.pythonapi)
     )
+    address = pointer(capsule, b"dltensor")  # data, device type and id, ndim, then the type
+    return struct.unpack_from("=BBH", ctypes.string_at(address + 20, 4))
+
+
+def test_the_capsule_says_bfloat16() -> None:
+    assert dlpack_type(Buffer(DType.uint16, (2,)).__dlpack__()) == (1, 16, 1)
+    assert dlpack_type(Buffer(DType.bfloat16, (2,)).__dlpack__()) == (4, 16, 1)
+    assert dlpack_type(Buffer(DType.float16, (2,)).__dlpack__()) == (2, 16, 1)
+
+
+def test_numpy_refuses_a_bfloat16_capsule_by_itself() -> None:
+    with pytest.raises(RuntimeError, match="Unsupported dtype"):
+        np.from_dlpack(Buffer(DType.bfloat16, (2,)))
 
 
 class OnDevice:

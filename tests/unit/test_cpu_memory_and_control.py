@@ -690,12 +690,9 @@ def test_code_stays_within_the_vector_width(bits: int) -> None:
     if target.arch != "x86_64":
         pytest.skip("register names are those of x86")
     text = emit_llvm(lowered(source), function_attributes=target.function_attributes)
-    code = cpu.disassemble(cpu.compile_to_object(text, target))
-    assert set(code) == {"f", "f.call"}
-    body = "\n".join(code["f"])
-    assert "vfmadd" in body
-    assert ("zmm" in body) == (bits == 512)
-    assert "vfmadd" in cpu.emit_assembly(text, target)
+    code = cpu.emit_assembly(text, target)
+    assert "vfmadd" in code
+    assert ("zmm" in code) == (bits == 512)
 
 
 def test_llvm_complaints_show_the_line() -> None:

@@ -73,7 +73,17 @@ def test_launches_and_checks_of_the_entry_are_numbered_in_order(layout: EntryLay
     assert layout.sites == (
         (),
         (Site("main", "of the entry"),),
-        (Site("first", "one"), Site("first", "two"), Site("first", "three"), Site("first", LIMIT)),
+        (Site("first", "one"), Site("first", "two"), Site("first", "three")),
+    )
+
+
+def test_a_launch_with_a_grid_checks_its_size_last(parse_tile: Callable[[str], ModuleOp]) -> None:
+    text = KERNELS.replace("@first() grid() axes []", "@first() grid(%i of %n, %j of %m) axes [ordered, ordered]")
+    launch = "%c = arith.constant 3 : index\n tile.launch @first grid(%c, %c) () :"
+    layout = layout_of(parse_tile(f"{text} func.func @main() {{ {launch} \n func.return }}"))
+    assert layout.sites[0][2:] == (
+        Site("first", "three"),
+        Site("first", "the grid {} x {} has more than 2**48 programs; let each program do more"),
     )
 
 

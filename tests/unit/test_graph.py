@@ -462,7 +462,7 @@ def test_truth_of_a_value() -> None:
     assert issubclass(GraphTypeError, TypeError)
     with refused(
         "TensorValue(dtype=float32, shape=[n, 4], device=cpu) has no elements while the graph is built, so it is "
-        "neither true nor false; choose between values with ops.where, between computations with ops.cond",
+        "neither true nor false; choose between values with ops.where",
         GraphTypeError,
     ):
         bool(x)
@@ -510,6 +510,9 @@ def test_wrong_types() -> None:
         TensorType(F32, [4], "cpu")  # type: ignore[arg-type]
     with refused("size -1 of axis 1 must be between 0 and 2**63 - 1"):
         TensorType(F32, ["n", -1])
+    with refused("a tensor of float32 [2305843009213693952, n] would take more than 2**63 - 1 bytes"):
+        TensorType(F32, [1 << 61, "n"])
+    assert TensorType(F32, [1 << 61, 0]).rank == 2
 
 
 # The pass on calls of ops; FileCheck files hold the rest

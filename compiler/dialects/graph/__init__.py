@@ -21,12 +21,13 @@ from xdsl.ir import Dialect
 from .call import ApplyOp, CustomOp, RegisteredOp
 from .constant import ConstantOp, DenseDataAttr
 from .parameters import DimAttr, DTypeAttr, Parameter, parameter_attribute, parameter_value
+from .printing import PrintOp
 from .structure import GraphOp, OutputOp, WeightOp
 from .types import GraphTensorType
 
 Graph = Dialect(
     "graph",
-    [GraphOp, OutputOp, ConstantOp, WeightOp, ApplyOp, CustomOp],
+    [GraphOp, OutputOp, ConstantOp, WeightOp, ApplyOp, CustomOp, PrintOp],
     [GraphTensorType, DenseDataAttr, DimAttr, DTypeAttr],
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "GraphTensorType",
     "OutputOp",
     "Parameter",
+    "PrintOp",
     "RegisteredOp",
     "WeightOp",
     "parameter_attribute",

@@ -1,5 +1,6 @@
 """From a graph of tensors to an entry function that launches grid kernels.
 
-``entry`` makes the entry function and its buffers, ``calls`` lowers what the registry defines, ``elementwise`` is the
-kernel of an op that works element by element.
+Read in this order: ``entry`` (the entry function and its buffers), ``schedule`` (what is launched after what),
+``access`` (where an element lies, through views), ``group`` and ``group_kernel`` (the kernel of a group of fused ops),
+``column_kernel`` (reductions along other axes than the last), ``copies``, ``calls`` (what brings kernels of its own).
 """

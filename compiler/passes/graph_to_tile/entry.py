@@ -1,7 +1,7 @@
 """The entry function of a graph: a reference argument for each buffer that the runtime provides.
 
-Arguments stand in the order inputs, weights, constants, outputs. Each carries its role, index, name and graph type as
-argument attributes, so that symbolic dims keep their names, and a constant carries its data.
+Arguments stand in the order inputs, weights, constants, outputs, printed values. Each carries its role, index, name
+and graph type as argument attributes, so that symbolic dims keep their names, and a constant carries its data.
 """
 
 from __future__ import annotations
@@ -50,7 +50,9 @@ class Entry:
         self.kernels = ModuleOp([])
         self._types: list[Attribute] = []
         self._attributes: list[DictionaryAttr] = []
-        owners = self._collect()
+        prints = [part for part in op.body.walk() if isinstance(part, graph.PrintOp)]
+        self.leaving = [*op.outputs, *(part.value for part in prints)]
+        owners = self._collect(prints)
         block = Block(arg_types=self._types)
         self.function = func.FuncOp(
             op.sym_name.data,
@@ -69,8 +71,8 @@ class Entry:
                 self.refs[owner] = value
         self._claim_outputs()
 
-    def _collect(self) -> list[SSAValue | None]:
-        """Declares all arguments; gives the graph value that each one holds, None for outputs."""
+    def _collect(self, prints: Sequence[graph.PrintOp]) -> list[SSAValue | None]:
+        """Declares all arguments; gives the graph value that each one holds, None for what leaves the graph."""
         owners: list[SSAValue | None] = []
         for index, (name, argument) in enumerate(self.op.inputs.items()):
             owners.append(argument)
@@ -86,6 +88,9 @@ class Entry:
         for index, value in enumerate(self.op.outputs):
             owners.append(None)
             self._declare(BufferRole.OUTPUT, index, f"output_{index}", tensor_type(value))
+        for index, part in enumerate(prints):
+            owners.append(None)
+            self._declare(BufferRole.PRINTED, index, part.label.data, part.type)
         return owners
 
     def _declare(
@@ -103,8 +108,8 @@ class Entry:
         self._attributes.append(DictionaryAttr(attributes))
 
     def _claim_outputs(self) -> None:
-        """A computed value that the graph returns is written to its output buffer right away."""
-        for value, ref in zip(self.op.outputs, self.outputs, strict=True):
+        """A computed value that the graph returns or prints is written to its buffer right away."""
+        for value, ref in zip(self.leaving, self.outputs, strict=True):
             if value not in self.refs:
                 self.refs[value] = ref
 
@@ -128,6 +133,6 @@ class Entry:
         raise AssertionError(f"no buffer has an axis of size {name}")
 
     def copied_outputs(self) -> Sequence[tuple[Value, Value]]:
-        """(source, output) where a returned value lives elsewhere: an input, or the same value again."""
-        pairs = zip(self.op.outputs, self.outputs, strict=True)
+        """(source, output) where a value that leaves lives elsewhere: an input, or the same value again."""
+        pairs = zip(self.leaving, self.outputs, strict=True)
         return [(self.refs[value], ref) for value, ref in pairs if self.refs[value].ssa is not ref.ssa]

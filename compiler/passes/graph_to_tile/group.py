@@ -8,7 +8,7 @@ from xdsl.ir import Operation, SSAValue
 
 from ...dialects import graph
 from ...dialects.graph.types import tensor_type
-from ...dims import Dim
+from ...dims import Dim, StaticDim
 from ...registry import find_op
 from .access import Position, Positions, identity, resolve
 
@@ -65,6 +65,13 @@ class Group:
             resolve(value, self.positions(value), self.inside) for value in wanted if value.owner not in self.inside
         ]
         return list(dict.fromkeys(found))
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row in the widest type of the group; 0 if the row's size is known at run time only."""
+        n = self.space[-1]
+        widest = max((value.dtype.size_in_bytes for op in self.members for value in op.output_types), default=1)
+        return int(n) * widest if isinstance(n, StaticDim) else 0
 
     @property
     def is_flat(self) -> bool:

@@ -24,8 +24,9 @@ from .group import Group
 CHUNK = 4096
 """Elements of a program, or of one step along a row: 16 KiB of f32, which stays in a core's first cache; one chunk
 of reduction order R."""
-WHOLE_ROW = 16384
-"""Rows of a known size up to this are one block: what several loops over the row want is kept in the frame."""
+WHOLE_ROW_BYTES = 65536
+"""Rows of a known size up to this are one block: what several loops over the row want is kept in the frame, which
+has room for a few such blocks."""
 
 
 class GroupKernel:
@@ -37,8 +38,7 @@ class GroupKernel:
         self.sources = list(dict.fromkeys(value for value, _ in group.sources()))
         starts = dict.fromkeys(position.offset for _, at in group.sources() for position in at)
         self.starts = [start for start in starts if not isinstance(start, StaticDim)]
-        n = group.space[-1]
-        self.whole_row = bool(group.reductions) and isinstance(n, StaticDim) and int(n) <= WHOLE_ROW
+        self.whole_row = bool(group.reductions) and 0 < group.row_bytes <= WHOLE_ROW_BYTES
 
     def launch(self) -> None:
         """Emits the kernel and its launch."""

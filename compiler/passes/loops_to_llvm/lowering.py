@@ -331,10 +331,6 @@ class FunctionLowering:
         """An integer constant; on a vector type, in every lane. ``value`` is taken modulo the width."""
         return self._constant(t, value)
 
-    def float_bits(self, t: Attribute, bits: int) -> SSAValue:
-        """A float constant given by its bit pattern; on a vector type, in every lane."""
-        return self._constant(t, bits)
-
     def float(self, t: Attribute, value: float) -> SSAValue:
         """A float constant that the type holds exactly; on a vector type, in every lane."""
         element = element_of(t)

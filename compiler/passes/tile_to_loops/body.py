@@ -66,9 +66,7 @@ class BodyLowering:
     def block(self, block: Block) -> None:
         """All ops of a block, up to its terminator."""
         for op in block.ops:
-            if op is not block.last_op or not isinstance(
-                op, scf.YieldOp | scf.ConditionOp | tile.ReturnOp | func.ReturnOp
-            ):
+            if op is not block.last_op or not isinstance(op, _TERMINATORS):
                 self.op(op)
 
     def op(self, op: Operation) -> None:
@@ -147,11 +145,27 @@ class BodyLowering:
     def reinterpret(self, op: tile.ReinterpretOp) -> None:
         builder, view = self.builder, self.strips.views[op.ref]
         sizes = [self.strips.index(extent) for extent in op.extents]
-        held, wanted = (reduce(builder.mul, counts, 1) for counts in ([a.size for a in view.axes], sizes))
-        if held != wanted and sizes:  # a shape that does not hold as many elements holds none
-            fits = builder.compare("eq", builder.ssa(held), builder.ssa(wanted))
+        one: Index = 1
+        held = reduce(builder.mul, [axis.size for axis in view.axes], one)
+        fits = self._holds(held, sizes)
+        if fits is not None and sizes:  # a shape that does not hold as many elements holds none
             sizes[0] = builder.select(fits, builder.ssa(sizes[0]), builder.ssa(0))
         self.strips.views[op.result] = whole(self.builder, view.memory, view.element, view.root, sizes)
+
+    def _holds(self, elements: Index, sizes: Sequence[Index]) -> SSAValue | None:
+        """Whether ``sizes`` are positive and multiply to ``elements``, by divisions, which cannot wrap; None: yes."""
+        builder, left, conditions = self.builder, elements, []
+        if all(isinstance(n, int) for n in (elements, *sizes)):
+            return None  # the verifier has compared them
+        for size in sizes:
+            divisor = builder.max(size, 1)
+            rest = builder.rem(left, divisor)
+            conditions += [
+                builder.compare("sgt", builder.ssa(size), builder.ssa(0)),
+                builder.compare("eq", builder.ssa(rest), builder.ssa(0)),
+            ]
+            left = builder.div(left, divisor)
+        return builder.both([*conditions, builder.compare("eq", builder.ssa(left), builder.ssa(1))])
 
     def alloc(self, op: tile.AllocOp) -> None:
         ref = op.result.type

@@ -51,7 +51,7 @@ def within_limit(
         run()
         return
     # in f64, which is exact up to the limit and does not wrap beyond
-    programs, *others = [builder.cast(size, "sitofp", f64) for size in sizes]
+    programs, *others = [builder.cast(builder.cast(size, "index_cast", i64), "sitofp", f64) for size in sizes]
     for size in others:
         programs = builder.binary(arith.MulfOp, programs, size)
     few = builder.emit(vector_ext.CmpFOp("ole", programs, builder.scalar(float(MOST_PROGRAMS), f64)))

@@ -159,3 +159,19 @@ graph.graph @dim(%x: !graph.tensor<["n +"], f32, cpu>) { graph.output }
 
 // CHECK: size -1 of axis 0 must be between 0 and 2**63 - 1
 graph.graph @negative(%x: !graph.tensor<[-1], f32, cpu>) { graph.output }
+
+// -----
+
+// CHECK: graph.print: the label is '{{.}}{{.}}ud800', but it must be text in ASCII, in which escapes stand for the rest
+graph.graph @half_a_pair(%x: !graph.tensor<[2], f32, cpu>) {
+  graph.print %x, "\\ud800" : !graph.tensor<[2], f32, cpu>
+  graph.output
+}
+
+// -----
+
+// CHECK: graph.print: the label is 'ü', but it must be text in ASCII, in which escapes stand for the rest
+graph.graph @not_ascii(%x: !graph.tensor<[2], f32, cpu>) {
+  graph.print %x, "ü" : !graph.tensor<[2], f32, cpu>
+  graph.output
+}

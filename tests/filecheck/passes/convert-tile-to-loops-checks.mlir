@@ -28,7 +28,8 @@ tile.kernel @rows(%x: !tile.ref<[?], f32, global>) grid(%i of %n) axes [parallel
 // CHECK-NEXT:      scf.if %[[AGAIN]] {
 // CHECK-NEXT:        func.call @record_failure(%0, %1, %[[PROGRAM]], %{{[0-9]+}}, %[[V0]], %[[V1]], %[[V2]],
 
-// In the entry a check, and each launch, run only if nothing has failed before.
+// In the entry a check, and each launch, run only if nothing has failed before. A launch checks the number of its
+// programs.
 
 func.func @main(%x: !tile.ref<[?], f32, global>) {
   %n = tile.dim %x, 0 : !tile.ref<[?], f32, global>
@@ -43,7 +44,11 @@ func.func @main(%x: !tile.ref<[?], f32, global>) {
 // CHECK:         %[[NEXT:[0-9]+]] = memref.load %0
 // CHECK-NEXT:    %[[STILL:[0-9]+]] = vector_ext.cmpi eq, %[[NEXT]],
 // CHECK-NEXT:    scf.if %[[STILL]] {
-// CHECK:           func.call @rows(
+// CHECK-NEXT:      %[[SIZE:[0-9]+]] = vector_ext.cast %2 index_cast : index to i64
+// CHECK-NEXT:      %[[PROGRAMS:[0-9]+]] = vector_ext.cast %[[SIZE]] sitofp : i64 to f64
+// CHECK-NEXT:      %[[FEW:[0-9]+]] = vector_ext.cmpf ole, %[[PROGRAMS]], %{{[0-9]+}} : f64
+// CHECK-NEXT:      scf.if %[[FEW]] {
+// CHECK:             func.call @rows(
 
 // CHECK-LABEL: func.func private @main.0(
 // CHECK:         %[[WORD:[0-9]+]] = memref.load %0
