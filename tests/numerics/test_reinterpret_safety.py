@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from differential import WIDTHS, parse_module, run_compiled
+from differential import WIDTHS, Array, parse_module, run_compiled
 
 from halfulp.compiler import CompileOptions
 
@@ -49,6 +49,6 @@ func.func @main(%x: !tile.ref<[?], i32, global>, %sizes: !tile.ref<[2], i64, glo
     ],
 )
 def test_only_a_shape_of_as_many_elements_is_written(rows: int, columns: int, filled: int, bits: int) -> None:
-    arrays = [np.zeros(12, np.int32), np.array([rows, columns], np.int64)]
+    arrays: list[Array] = [np.zeros(12, np.int32), np.array([rows, columns], np.int64)]
     run = run_compiled(parse_module(MODULE), arrays, bits, CompileOptions())
     assert int((run.arrays[0] == 7).sum()) == filled
