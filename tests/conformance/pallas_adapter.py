@@ -99,7 +99,7 @@ class PallasAdapter:
         return array.astype(np.float32) if array.dtype in (np.float16, ml_dtypes.bfloat16) else array
 
     def dtname(self, value: Any) -> str:
-        return np.asarray(value).dtype.name
+        return str(np.asarray(value).dtype)
 
     def vmap(self, function: Callable[..., Any], in_axes: Any) -> Callable[..., Any]:
         return pl.vmap(function, in_axes)
