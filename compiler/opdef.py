@@ -25,9 +25,7 @@ class ShapeRule(Protocol):
     The message needs no name and no place: the builder puts the op and the user's line around it.
     """
 
-    def __call__(
-        self, operands: Sequence[TensorType], parameters: Mapping[str, Parameter]
-    ) -> Sequence[TensorType]: ...
+    def __call__(self, operands: Sequence[TensorType], parameters: Mapping[str, Parameter]) -> Sequence[TensorType]: ...
 
 
 @dataclass(frozen=True)

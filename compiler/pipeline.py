@@ -95,9 +95,7 @@ def stage_of(module: ModuleOp) -> str:
     return "loops" if "func" in dialects else "llvm"
 
 
-def lower(
-    module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarget, steps: Steps | None = None
-) -> None:
+def lower(module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarget, steps: Steps | None = None) -> None:
     """Lowers ``module`` in place from the stage it is at to ``stage`` (one of the IR stages).
 
     ``steps`` is told after each pass. Raises CompileError if the module is past that stage already.

@@ -300,9 +300,7 @@ class TileBuilder:
     ) -> Value:
         """``tile.reduce`` of the first ``count`` elements (all); the result of a block of rank 1 is a scalar."""
         flags = self.fastmath if operand.is_float else NO_FLAGS
-        return self._emit(
-            tile.ReduceOp(kind, operand.ssa, axis, lanes, flags, None if count is None else count.ssa)
-        )
+        return self._emit(tile.ReduceOp(kind, operand.ssa, axis, lanes, flags, None if count is None else count.ssa))
 
     def dot(self, a: Value, b: Value, acc: Value, *, fused: bool | None = None) -> Value:
         """``acc + a @ b``, a chain of fma along k; ``fused`` None leaves that to ``fp_contract``."""

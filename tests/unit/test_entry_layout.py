@@ -95,6 +95,4 @@ def test_launch_of_a_kernel_that_does_not_exist(parse_tile: Callable[[str], Modu
     module = parse_tile(KERNELS + ENTRY.replace("@second", "@secnd"))
     with pytest.raises(DiagnosticException) as caught:
         layout_of(module)
-    assert str(caught.value) == (
-        "tile.launch @secnd: the module has no kernel of that name; did you mean 'second'?"
-    )
+    assert str(caught.value) == ("tile.launch @secnd: the module has no kernel of that name; did you mean 'second'?")

@@ -440,11 +440,7 @@ class DotOp(IRDLOperation):
             shapes[2],
         ):
             raise VerifyException(f"tile.dot: shapes must be [m, k], [k, n], [m, n], not {[list(s) for s in shapes]}")
-        if (
-            a.element_type != b.element_type
-            or self.result.type != acc
-            or not _widens(a.element_type, acc.element_type)
-        ):
+        if a.element_type != b.element_type or self.result.type != acc or not _widens(a.element_type, acc.element_type):
             raise VerifyException(f"tile.dot: element types {a.element_type}, {b.element_type} -> {self.result.type}")
         _verify_flags("tile.dot", self.fastmath, acc)
 

@@ -90,9 +90,7 @@ class Placement:
         """
         if self.order[store] < self.order[load]:
             return False
-        same_elements = (
-            isinstance(store, tile.StoreOp) and load.ref is store.ref and self._stays_in_place(load.result)
-        )
+        same_elements = isinstance(store, tile.StoreOp) and load.ref is store.ref and self._stays_in_place(load.result)
         for user in self.roots(load.result):
             if user is store:
                 if not same_elements:
