@@ -23,6 +23,8 @@ from halfulp.runtime import CPU, Buffer, InferenceSession, Model
 
 ROWS, COLUMNS = 256, 128256
 EXP_ELEMENTS = 16 << 20
+PAUSE = 0.01
+"""Seconds between contenders: torch's threads go on spinning for some milliseconds and would slow the next one."""
 Contender = Callable[[], Any]
 
 
@@ -83,6 +85,9 @@ def compare(title: str, contenders: dict[str, Contender], rounds: int) -> None:
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for round_ in range(rounds + 1):
         for name, run in contenders.items():
+            settled = time.perf_counter() + PAUSE
+            while time.perf_counter() < settled:
+                pass  # a sleep would send this core to sleep, too
             start = time.perf_counter()
             run()
             if round_:
