@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import llvm_ext
 from .attributes import flags_text, loop_hints
 from .constants import quoted_bytes
+from .families import INTRINSICS, NUMBER_CASTS, POINTER_CASTS, instruction_of, intrinsic_of
 from .function import FunctionText
 from .types import intrinsic_suffix
 
@@ -358,45 +359,8 @@ WRITERS: dict[type[Operation], Writer] = {
             llvm.XOrOp,
         )
     },
-    **{
-        op: _cast(op.name.partition(".")[2])
-        for op in (
-            llvm.BitcastOp,
-            llvm.FPExtOp,
-            llvm.FPTruncOp,
-            llvm.IntToPtrOp,
-            llvm.PtrToIntOp,
-            llvm.SExtOp,
-            llvm.SIToFPOp,
-            llvm.TruncOp,
-            llvm.ZExtOp,
-            llvm_ext.FPExtOp,
-            llvm_ext.FPToSIOp,
-            llvm_ext.FPToUIOp,
-            llvm_ext.FPTruncOp,
-            llvm_ext.UIToFPOp,
-        )
-    },
-    **{
-        op: _intrinsic(op.name.replace("llvm.intr.", "llvm."))
-        for op in (
-            llvm.FAbsOp,
-            llvm.FCeilOp,
-            llvm.FCopySignOp,
-            llvm.FCosOp,
-            llvm.FExp2Op,
-            llvm.FExpOp,
-            llvm.FFloorOp,
-            llvm.FLog2Op,
-            llvm.FLogOp,
-            llvm.FMAOp,
-            llvm.FPowOp,
-            llvm.FSinOp,
-            llvm.FSqrtOp,
-            llvm.VectorFMaxOp,
-            llvm.VectorFMinOp,
-        )
-    },
+    **{op: _cast(instruction_of(op)) for op in (*POINTER_CASTS, *NUMBER_CASTS)},
+    **{op: _intrinsic(intrinsic_of(op)) for op in INTRINSICS},
     llvm.VectorReduceFAddOp: _intrinsic("llvm.vector.reduce.fadd", 1),
     llvm.VectorReduceFMulOp: _intrinsic("llvm.vector.reduce.fmul", 1),
     llvm.StackSaveOp: lambda f, op: call_intrinsic(f, "llvm.stacksave.p0", (), op.res),

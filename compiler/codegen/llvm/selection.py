@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import llvm_ext
+from .families import INTRINSICS, NUMBER_CASTS, instruction_of, intrinsic_of
 from .types import intrinsic_suffix
 
 SelectionKey = tuple[str, str]
@@ -84,42 +85,8 @@ _KEYS: dict[type[Operation], Callable[[Any], SelectionKey]] = {
             llvm.XOrOp,
         )
     },
-    **{
-        op: _of_cast(op.name.partition(".")[2])
-        for op in (
-            llvm.FPExtOp,
-            llvm.FPTruncOp,
-            llvm.SExtOp,
-            llvm.SIToFPOp,
-            llvm.TruncOp,
-            llvm.ZExtOp,
-            llvm_ext.FPExtOp,
-            llvm_ext.FPToSIOp,
-            llvm_ext.FPToUIOp,
-            llvm_ext.FPTruncOp,
-            llvm_ext.UIToFPOp,
-        )
-    },
-    **{
-        op: _of_operand(op.name.replace("llvm.intr.", "llvm."))
-        for op in (
-            llvm.FAbsOp,
-            llvm.FCeilOp,
-            llvm.FCopySignOp,
-            llvm.FCosOp,
-            llvm.FExp2Op,
-            llvm.FExpOp,
-            llvm.FFloorOp,
-            llvm.FLog2Op,
-            llvm.FLogOp,
-            llvm.FMAOp,
-            llvm.FPowOp,
-            llvm.FSinOp,
-            llvm.FSqrtOp,
-            llvm.VectorFMaxOp,
-            llvm.VectorFMinOp,
-        )
-    },
+    **{op: _of_cast(instruction_of(op)) for op in NUMBER_CASTS},
+    **{op: _of_operand(intrinsic_of(op)) for op in INTRINSICS},
     llvm.CallIntrinsicOp: _of_call,
     llvm.MaskedStoreOp: _of_operand("llvm.masked.store"),
     llvm.SelectOp: _of_operand("select", 1),
