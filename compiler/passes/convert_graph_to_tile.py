@@ -15,12 +15,12 @@ from ..dialects.graph.types import tensor_type
 from ..numerics import CONTRACTIONS
 from ..registry import find_op
 from .fuse_ops import reduces_rows, space_of
-from .graph_to_tile.access import identity, resolve, view_of
+from .graph_to_tile.access import identity, resolve, shape_in_memory, view_of
 from .graph_to_tile.calls import lower_alias, lower_custom, lower_opaque
 from .graph_to_tile.column_kernel import emit_column_reduction
 from .graph_to_tile.copies import emit_copy
 from .graph_to_tile.entry import Entry
-from .graph_to_tile.group import Group, shape_in_memory
+from .graph_to_tile.group import Group
 from .graph_to_tile.group_kernel import GroupKernel
 from .graph_to_tile.schedule import Unit, units_in_order
 

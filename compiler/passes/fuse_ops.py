@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
 from ..dialects import graph
-from ..dialects.graph.types import tensor_type
 from ..dims import Dim
 from ..opdef import OpDef
 from ..registry import find_op
-from .graph_to_tile.access import Position, identity, through
+from .graph_to_tile.access import Position, Space, identity, shape_in_memory, through
 
 GROUP = "halfulp.group"
 """On ``graph.apply``: ops with the same number become one kernel."""
@@ -26,8 +25,6 @@ MOST_OPS = 64
 MOST_REDUCTIONS = 4
 """Of one group. Each pass over a row computes anew what it needs, so a long row of reductions one behind another
 costs more than the memory that it saves. Layer norm and softmax have two."""
-
-Space = tuple[Dim, ...]
 
 
 @dataclass(frozen=True)
@@ -61,11 +58,6 @@ class FuseOpsPass(ModulePass):
 def definition_of(op: Operation) -> OpDef | None:
     """What the registry says about a ``graph.apply``; None for other ops."""
     return find_op(op.callee.data, op.subject) if isinstance(op, graph.ApplyOp) else None
-
-
-def shape_in_memory(value: SSAValue) -> Space:
-    """The shape of a value, that of a scalar being one element."""
-    return tensor_type(value).shape or (Dim(1),)
 
 
 def space_of(members: Sequence[graph.ApplyOp]) -> Space:

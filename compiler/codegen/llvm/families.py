@@ -7,6 +7,28 @@ from xdsl.ir import Operation
 
 from ...dialects import llvm_ext
 
+BINARIES: tuple[type[Operation], ...] = (
+    llvm.AShrOp,
+    llvm.AddOp,
+    llvm.AndOp,
+    llvm.FAddOp,
+    llvm.FDivOp,
+    llvm.FMulOp,
+    llvm.FRemOp,
+    llvm.FSubOp,
+    llvm.LShrOp,
+    llvm.MulOp,
+    llvm.OrOp,
+    llvm.SDivOp,
+    llvm.SRemOp,
+    llvm.ShlOp,
+    llvm.SubOp,
+    llvm.UDivOp,
+    llvm.URemOp,
+    llvm.XOrOp,
+)
+"""Instructions of two operands of one type; the instruction is the op's name after the dialect."""
+
 NUMBER_CASTS: tuple[type[Operation], ...] = (
     llvm.FPExtOp,
     llvm.FPTruncOp,

@@ -16,7 +16,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import llvm_ext
 from .attributes import flags_text, loop_hints
 from .constants import quoted_bytes
-from .families import INTRINSICS, NUMBER_CASTS, POINTER_CASTS, instruction_of, intrinsic_of
+from .families import BINARIES, INTRINSICS, NUMBER_CASTS, POINTER_CASTS, instruction_of, intrinsic_of
 from .function import FunctionText
 from .types import intrinsic_suffix
 
@@ -336,29 +336,7 @@ def _cmpxchg(f: FunctionText, op: llvm_ext.CmpXchgOp) -> None:
 
 
 WRITERS: dict[type[Operation], Writer] = {
-    **{
-        op: _binary(op.name.removeprefix("llvm."))
-        for op in (
-            llvm.AShrOp,
-            llvm.AddOp,
-            llvm.AndOp,
-            llvm.FAddOp,
-            llvm.FDivOp,
-            llvm.FMulOp,
-            llvm.FRemOp,
-            llvm.FSubOp,
-            llvm.LShrOp,
-            llvm.MulOp,
-            llvm.OrOp,
-            llvm.SDivOp,
-            llvm.SRemOp,
-            llvm.ShlOp,
-            llvm.SubOp,
-            llvm.UDivOp,
-            llvm.URemOp,
-            llvm.XOrOp,
-        )
-    },
+    **{op: _binary(instruction_of(op)) for op in BINARIES},
     **{op: _cast(instruction_of(op)) for op in (*POINTER_CASTS, *NUMBER_CASTS)},
     **{op: _intrinsic(intrinsic_of(op)) for op in INTRINSICS},
     llvm.VectorReduceFAddOp: _intrinsic("llvm.vector.reduce.fadd", 1),

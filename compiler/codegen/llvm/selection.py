@@ -15,7 +15,7 @@ from xdsl.dialects.builtin import VectorType
 from xdsl.ir import Attribute, Operation
 
 from ...dialects import llvm_ext
-from .families import INTRINSICS, NUMBER_CASTS, instruction_of, intrinsic_of
+from .families import BINARIES, INTRINSICS, NUMBER_CASTS, instruction_of, intrinsic_of
 from .types import intrinsic_suffix
 
 SelectionKey = tuple[str, str]
@@ -58,33 +58,9 @@ def _of_call(op: llvm.CallIntrinsicOp) -> SelectionKey:
     return name[: found.start()], " ".join([first, *[_VECTOR.sub("", t) for t in types[1:]]])
 
 
+COMPARED_AND_NEGATED: tuple[type[Operation], ...] = (llvm.FCmpOp, llvm.ICmpOp, llvm.FNegOp)
 _KEYS: dict[type[Operation], Callable[[Any], SelectionKey]] = {
-    **{
-        op: _of_operand(op.name.removeprefix("llvm."))
-        for op in (
-            llvm.AShrOp,
-            llvm.AddOp,
-            llvm.AndOp,
-            llvm.FAddOp,
-            llvm.FCmpOp,
-            llvm.FDivOp,
-            llvm.FMulOp,
-            llvm.FNegOp,
-            llvm.FRemOp,
-            llvm.FSubOp,
-            llvm.ICmpOp,
-            llvm.LShrOp,
-            llvm.MulOp,
-            llvm.OrOp,
-            llvm.SDivOp,
-            llvm.SRemOp,
-            llvm.ShlOp,
-            llvm.SubOp,
-            llvm.UDivOp,
-            llvm.URemOp,
-            llvm.XOrOp,
-        )
-    },
+    **{op: _of_operand(instruction_of(op)) for op in (*BINARIES, *COMPARED_AND_NEGATED)},
     **{op: _of_cast(instruction_of(op)) for op in NUMBER_CASTS},
     **{op: _of_operand(intrinsic_of(op)) for op in INTRINSICS},
     llvm.CallIntrinsicOp: _of_call,

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from xdsl.ir import Operation, SSAValue
 
 from ...dialects import graph
+from ...dialects.graph.types import tensor_type
 from ...dims import Dim
 from ...opdef import OpCall, OpDef
 from ...registry import find_op
 
 NO_OFFSET = Dim(0)
+Space = tuple[Dim, ...]
+"""The shape that a kernel runs over, ``[outer..., n]``."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,11 @@ def call_of(definition: OpDef, op: graph.ApplyOp) -> OpCall:
 def identity(rank: int) -> Positions:
     """Every axis of a value is the axis of the space."""
     return tuple(Position(axis) for axis in range(rank))
+
+
+def shape_in_memory(value: SSAValue) -> Space:
+    """The shape of a value, that of a scalar being one element."""
+    return tensor_type(value).shape or (Dim(1),)
 
 
 def view_of(value: SSAValue) -> graph.ApplyOp | None:

@@ -10,15 +10,9 @@ from ...dialects import graph
 from ...dialects.graph.types import tensor_type
 from ...dims import Dim, StaticDim
 from ...registry import find_op
-from .access import Position, Positions, identity, resolve
+from .access import Position, Positions, Space, identity, resolve, shape_in_memory
 
-Space = tuple[Dim, ...]
 FIRST = Position(None)
-
-
-def shape_in_memory(value: SSAValue) -> Space:
-    """The shape of a value, that of a scalar being one element."""
-    return tensor_type(value).shape or (Dim(1),)
 
 
 @dataclass
