@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
-from halfulp.compiler import Dim, Graph, GraphError, GraphTypeError, TensorValue
+import numpy as np
+
+from halfulp.compiler import Dim, DType, Graph, GraphError, GraphTypeError, TensorValue
 from halfulp.compiler.dims import StaticDim
 from halfulp.compiler.locations import Located
 from halfulp.compiler.types import shape_text
 
 from .comparison import where
+from .contract import FLOATS, Array, Example, promise_examples
 from .matmul import matmul
 from .normalization import softmax
 from .promotion import TensorValueLike, as_tensor
+from .reduction import summation_steps
 from .reshaping import reshape, unsqueeze
+from .samples import moderate
 from .selection import transpose
 from .sizes import dim_value, iota
 
@@ -95,3 +101,74 @@ def _check(subject: str, query: TensorValue, key: TensorValue, value: TensorValu
             f"{subject}: {shapes}; '{query.shape[1]}' heads are not provably a multiple of '{key.shape[1]}' groups"
         )
     return repeats
+
+
+# -- contracts
+
+
+def _weights(q: Array, k: Array, mask: Array | None, causal: bool, scale: float | None) -> tuple[Array, Array]:
+    """The scores, and the weights that softmax makes of them."""
+    keys = np.repeat(k, q.shape[1] // k.shape[1], 1)
+    scores = q @ np.swapaxes(keys, -1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
+    if mask is not None:
+        scores = scores + mask
+    if causal:
+        lead = k.shape[2] - q.shape[2]
+        scores = np.where(np.arange(k.shape[2]) <= np.arange(q.shape[2])[:, None] + lead, scores, -np.inf)
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return scores, powers / powers.sum(-1, keepdims=True)
+
+
+def _values(q: Array, v: Array) -> Array:
+    return np.repeat(v, q.shape[1] // v.shape[1], 1)
+
+
+def _reference(
+    q: Array, k: Array, v: Array, mask: Array | None = None, causal: bool = False, scale: float | None = None
+) -> Array:
+    return np.asarray(_weights(q, k, mask, causal, scale)[1] @ _values(q, v))
+
+
+def _tolerance(
+    epsilon: float,
+    q: Array,
+    k: Array,
+    v: Array,
+    mask: Array | None = None,
+    causal: bool = False,
+    scale: float | None = None,
+) -> Array:
+    """A score that is off by s makes a weight that is off by a factor of e^2s; then come softmax and the last sum."""
+    u, length = epsilon / 2, k.shape[2]
+    scores, weights = _weights(q, k, mask, causal, scale)
+    sizes, _ = _weights(np.abs(q), np.abs(k), None if mask is None else np.abs(mask), False, scale)
+    off = (q.shape[-1] + 3) * u * sizes.max(-1, keepdims=True)
+    finite = np.where(np.isfinite(scores), scores, scores.max(-1, keepdims=True))
+    softmax_off = 2 * (summation_steps(length) + 6 + np.ptp(finite, -1, keepdims=True)) * u
+    return np.asarray((np.expm1(2 * off) + softmax_off + (length + 2) * u) * (weights @ np.abs(_values(q, v))))
+
+
+def _examples(dtype: DType) -> list[Example]:
+    cases: tuple[tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]], ...] = (
+        ((2, 3, 5, 8), (2, 3, 7, 8), {}),
+        ((1, 4, 6, 16), (1, 2, 6, 16), {"causal": True}),
+        ((1, 2, 3, 5), (1, 1, 70, 5), {"causal": True, "scale": 0.25}),
+    )
+    return [
+        Example(
+            (moderate(dtype, query), moderate(dtype, key, 1), moderate(dtype, (*key[:3], 9), 2)),
+            parameters,
+        )
+        for query, key, parameters in cases
+    ]
+
+
+promise_examples(
+    attention,
+    FLOATS,
+    _reference,
+    _examples,
+    tolerance=_tolerance,
+    text="(2 d * u * abs q abs k, as softmax has it, + t * u) * weights abs v",
+    rounds_each_step=True,
+)

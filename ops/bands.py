@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from halfulp.compiler import Graph, GraphError, GraphTypeError, TensorValue
+import numpy as np
+
+from halfulp.compiler import DType, Graph, GraphError, GraphTypeError, TensorValue
 from halfulp.compiler.locations import Located
 from halfulp.compiler.types import shape_text
 
 from .arithmetic import mul
 from .comparison import logical_and, logical_not, where
+from .contract import ALL, CORRECTLY_ROUNDED, NUMBERS, Array, Example, promise_examples
 from .promotion import TensorValueLike, as_tensor
 from .reshaping import unsqueeze
+from .samples import anything, of_shape
 from .sizes import iota
 
 
@@ -73,3 +77,34 @@ def outer(lhs: TensorValueLike, rhs: TensorValueLike) -> TensorValue:
                     "flatten it"
                 )
     return mul(unsqueeze(values[0], 1), values[1])
+
+
+# -- contracts
+
+
+def _reference_band(x: Array, num_lower: int | None, num_upper: int | None, exclude: bool) -> Array:
+    below = np.arange(x.shape[-2])[:, None] - np.arange(x.shape[-1])
+    inside = np.ones(below.shape, bool)
+    for width, distance in ((num_lower, below), (num_upper, -below)):
+        if width not in (None, -1):
+            inside &= distance <= width
+    return np.where(inside != exclude, x, np.zeros_like(x))
+
+
+def _outer_examples(dtype: DType) -> list[Example]:
+    return [Example((anything(dtype, (m,)), anything(dtype, (n,), 1))) for m, n in ((7, 70), (0, 3))]
+
+
+promise_examples(
+    band_part,
+    ALL,
+    _reference_band,
+    of_shape(
+        (2, 6, 5),
+        *(
+            {"num_lower": lower, "num_upper": upper, "exclude": exclude}
+            for lower, upper, exclude in ((0, 0, False), (None, 1, False), (2, -1, True), (None, None, True))
+        ),
+    ),
+)
+promise_examples(outer, NUMBERS, lambda lhs, rhs: lhs[:, None] * rhs, _outer_examples, ulp=CORRECTLY_ROUNDED)

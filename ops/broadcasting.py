@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from halfulp.compiler import Dim, Graph, GraphError, TensorType, TensorValue
 from halfulp.compiler.dims import DimLike
 from halfulp.compiler.locations import Located
@@ -17,7 +19,9 @@ from halfulp.compiler.opdef import AxisAccess, OpCall, OpDef
 from halfulp.compiler.registry import ParameterSpec, register_op
 from halfulp.compiler.types import as_shape, shape_text
 
+from .contract import ALL, promise_examples
 from .promotion import TensorValueLike, as_tensor
+from .samples import of_shape
 
 Shape = tuple[Dim, ...]
 
@@ -131,4 +135,12 @@ def _access(call: OpCall) -> list[AxisAccess]:
 
 BROADCAST_TO = register_op(
     OpDef("broadcast_to", "view", ("x",), _infer, parameters=(ParameterSpec("shape", tuple),), access=_access)
+)
+
+
+promise_examples(
+    broadcast_to,
+    ALL,
+    lambda x, shape: np.broadcast_to(x, shape),
+    of_shape((3, 1), *({"shape": shape} for shape in ((3, 70), (2, 3, 1), (0, 3, 4)))),
 )

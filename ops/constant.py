@@ -9,6 +9,9 @@ import numpy as np
 from halfulp.compiler import DeviceRef, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
 from halfulp.compiler.locations import Located
 
+from .contract import ALL, CORRECTLY_ROUNDED, Array, Example, promise_examples
+from .samples import anything
+
 
 def constant(value: Any, dtype: DType | None = None, device: DeviceRef | None = None) -> TensorValue:
     """A tensor of known elements.
@@ -76,3 +79,19 @@ def _integers(subject: str, array: np.ndarray[Any, Any], dtype: DType) -> np.nda
                 f"{subject}: {number} does not fit in {dtype}, which holds {low} to {high}; choose a wider dtype"
             )
     return array.astype(dtype.to_numpy())
+
+
+# -- contract
+
+
+def _examples(dtype: DType) -> list[Example]:
+    numbers: list[Any] = [[0.1, -2.5e-3, 1e4], [1.0, 0.0, 3.0]] if dtype.is_float else [[1, 0, 1]]
+    return [Example((), {"value": given, "dtype": dtype}) for given in (anything(dtype, (5, 70)), numbers)]
+
+
+def _reference(value: Any, dtype: DType) -> Array:
+    array = np.asarray(value)
+    return array.astype(object if dtype.is_integral else bool if dtype is DType.bool else np.longdouble)
+
+
+promise_examples(constant, ALL, _reference, _examples, ulp=CORRECTLY_ROUNDED)

@@ -6,8 +6,8 @@ the result's type in the binade of y, and that between subnormals below the smal
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy.typing as npt
@@ -29,6 +29,14 @@ CORRECTLY_ROUNDED = 0.5
 
 
 @dataclass(frozen=True)
+class Example:
+    """One call that a contract is tested with: its tensors, and its other parameters."""
+
+    operands: tuple[Array, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Contract:
     """The promise of one function of `halfulp.ops`.
 
@@ -44,9 +52,15 @@ class Contract:
         variants: keyword parameters to test it with.
         tolerance: the largest absolute error, from the result's epsilon, the operands and the parameters.
         tolerance_text: the bound in words, for the table.
-        layout: what the reference works on: ``elements`` of any shape, ``rows`` (along the last axis), ``matrices``.
+        layout: what the reference works on: ``elements`` of any shape, ``rows`` (along the last axis), ``matrices``, or
+            the operands of ``examples``.
         mpmath: the function's name in mpmath. The tests refine the reference of f64 with it, special values aside.
         conditions: how many bools stand before the operands, such as the condition of ``where``.
+        examples: the calls to test it with, for an element type, where operands have shapes of their own. Operands of
+            that type arrive in the reference as above, others, such as indices, as they are. ``reference`` and
+            ``tolerance`` get the parameters, too, and the reference returns as many results as the function.
+        takes_list: whether the function takes its tensors as one list.
+        rounds_each_step: whether f16 and bf16 are rounded at each step, so that ``tolerance`` gets their own epsilon.
     """
 
     name: str
@@ -58,9 +72,12 @@ class Contract:
     variants: tuple[Mapping[str, Any], ...] = ({},)
     tolerance: Callable[..., Any] | None = None
     tolerance_text: str = ""
-    layout: Literal["elements", "rows", "matrices"] = "elements"
+    layout: Literal["elements", "rows", "matrices", "examples"] = "elements"
     mpmath: str = ""
     conditions: int = 0
+    examples: Callable[[DType], Sequence[Example]] | None = None
+    takes_list: bool = False
+    rounds_each_step: bool = False
 
     @property
     def bound(self) -> str:
@@ -89,3 +106,34 @@ def promise(contract: Contract) -> Contract:
         raise GraphError(f"ops.{contract.name} has a contract already")
     CONTRACTS[contract.name] = contract
     return contract
+
+
+def promise_examples(
+    build: Callable[..., Any],
+    dtypes: tuple[DType, ...],
+    reference: Callable[..., Any],
+    examples: Callable[[DType], Sequence[Example]],
+    *,
+    ulp: float = EXACT,
+    tolerance: Callable[..., Any] | None = None,
+    text: str = "",
+    takes_list: bool = False,
+    rounds_each_step: bool = False,
+) -> None:
+    """The contract of a function whose operands have shapes of their own; exact if nothing else is said."""
+    promise(
+        Contract(
+            build.__name__,
+            build,
+            0,
+            dtypes,
+            None if tolerance else ulp,
+            reference,
+            tolerance=tolerance,
+            tolerance_text=text,
+            layout="examples",
+            examples=examples,
+            takes_list=takes_list,
+            rounds_each_step=rounds_each_step,
+        )
+    )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import IndexType, f32
 from xdsl.dialects.builtin import TensorType as BlockType
 
-from halfulp.compiler import Dim, Graph, GraphError, GraphTypeError, TensorType, TensorValue
+from halfulp.compiler import Dim, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
 from halfulp.compiler.dims import StaticDim
 from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import OpCall, OpDef
@@ -20,9 +21,10 @@ from halfulp.compiler.registry import ParameterSpec, register_op
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 from halfulp.compiler.types import shape_text
 
-from .contract import FLOATS
+from .contract import FLOATS, Array, Example, promise_examples
 from .elementwise import Flags, wrong_dtype
 from .promotion import TensorValueLike, as_tensor, as_tensors
+from .samples import moderate
 
 CHANNELS = 64
 """Channels of the result that a program computes side by side."""
@@ -204,4 +206,48 @@ CONV2D = register_op(
         fastmath=True,
         recipe=_conv_recipe,
     )
+)
+
+
+# -- contracts
+
+
+def windows(x: Array, kernel: Pair, stride: Pair, dilation: Pair) -> Array:
+    """What each position of a kernel reads: ``[batch, height', width', channels, rows, columns]``."""
+    reach = [(n - 1) * gap + 1 for n, gap in zip(kernel, dilation, strict=True)]
+    whole = np.lib.stride_tricks.sliding_window_view(x, reach, axis=(1, 2))
+    return whole[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]
+
+
+def _reference_conv(
+    x: Array, weights: Array, *bias: Array, stride: Pair, dilation: Pair, padding: tuple[int, ...], groups: int
+) -> Array:
+    top, bottom, left, right = padding
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right), (0, 0)))
+    seen = windows(padded, (weights.shape[0], weights.shape[1]), stride, dilation)
+    parts = [
+        np.einsum("bhwcrs,rscf->bhwf", part, filters)
+        for part, filters in zip(np.split(seen, groups, 3), np.split(weights, groups, 3), strict=True)
+    ]
+    return np.concatenate(parts, 3) + (bias[0] if bias else 0)
+
+
+def _conv_tolerance(epsilon: float, x: Array, weights: Array, *bias: Array, **parameters: Any) -> Array:
+    steps = weights[..., 0].size + len(bias)
+    return steps * epsilon / 2 * _reference_conv(np.abs(x), np.abs(weights), *map(np.abs, bias), **parameters)
+
+
+def _conv_examples(dtype: DType) -> list[Example]:
+    plain = {"stride": (1, 1), "dilation": (1, 1), "padding": (0, 0, 0, 0), "groups": 1}
+    x, weights = moderate(dtype, (2, 7, 6, 4)), moderate(dtype, (3, 2, 4, 70))
+    return [
+        Example((x, weights), plain),
+        Example((x, weights), plain | {"stride": (2, 3), "padding": (1, 0, 2, 1)}),
+        Example((x, moderate(dtype, (2, 2, 2, 6))), plain | {"dilation": (2, 3), "groups": 2}),
+        Example((x[:0], weights), plain),
+    ]
+
+
+promise_examples(
+    conv2d, FLOATS, _reference_conv, _conv_examples, tolerance=_conv_tolerance, text="taps * u * conv2d of abs"
 )

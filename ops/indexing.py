@@ -6,9 +6,10 @@ index in the message. Scatters combine in ascending order of the updates, so rep
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import IndexType
 
 from halfulp.compiler import DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
@@ -20,9 +21,12 @@ from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 from halfulp.compiler.types import shape_text
 
 from .axes import axis_of
+from .comparison import larger, smaller
+from .contract import ALL, NUMBERS, Array, Example, promise_examples
 from .copying import copy_rows
 from .promotion import TensorValueLike, as_tensor
 from .reshaping import Shape, elements, reshape
+from .samples import anything, moderate, places
 
 BLOCK = 1024
 """Elements of a slice that a program moves at a time."""
@@ -371,3 +375,132 @@ def scatter_nd_min(x: TensorValueLike, updates: TensorValueLike, indices: Tensor
 def scatter_nd_mul(x: TensorValueLike, updates: TensorValueLike, indices: TensorValueLike) -> TensorValue:
     """`scatter_nd` that multiplies by the updates one after the other; each product is rounded."""
     return _scatter_nd("scatter_nd_mul", "mul", x, updates, indices)
+
+
+# -- contracts: the updates are combined one after the other, so the reference does just that
+
+
+def _reference_gather(x: Array, indices: Array, axis: int = -1) -> Array:
+    return np.take(x, indices.astype(np.intp), axis)
+
+
+def _reference_gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
+    positions, batch = indices.astype(np.intp), x.shape[:batch_dims]
+    if not batch_dims:
+        return x[tuple(np.moveaxis(positions, -1, 0))]
+    parts = [_reference_gather_nd(part, place, batch_dims - 1) for part, place in zip(x, positions, strict=True)]
+    return np.array(parts, x.dtype).reshape(*batch[:1], *parts[0].shape)
+
+
+_Combine = Callable[[Any, Any], Any]
+
+
+def _set(result: Array, target: tuple[Any, ...], combine: _Combine, new: Any) -> None:
+    result[target] = combine(*(np.asarray(value, result.dtype) for value in (result[target], new)))
+
+
+def _scattered(combine: _Combine) -> Callable[..., Array]:
+    def reference(x: Array, updates: Array, indices: Array, axis: int = -1) -> Array:
+        result = x.copy()
+        for place in np.ndindex(updates.shape):
+            target = list(place)
+            target[axis] = int(indices[place])
+            _set(result, tuple(target), combine, updates[place])
+        return result
+
+    return reference
+
+
+def _scattered_nd(combine: _Combine) -> Callable[..., Array]:
+    def reference(x: Array, updates: Array, indices: Array) -> Array:
+        result = x.copy()
+        for place in np.ndindex(indices.shape[:-1]):
+            target = tuple(int(i) for i in indices[place])
+            _set(result, target, combine, updates[place])
+        return result
+
+    return reference
+
+
+def _of_sizes(reference: Callable[..., Array]) -> Callable[..., Array]:
+    """A bound for sums and products: as many roundings as there are updates, of what the absolute values make."""
+
+    def tolerance(epsilon: float, x: Array, updates: Array, indices: Array, **parameters: Any) -> Array:
+        return np.asarray(updates.size * epsilon / 2 * reference(np.abs(x), np.abs(updates), indices, **parameters))
+
+    return tolerance
+
+
+def _gather_examples(dtype: DType) -> list[Example]:
+    x = anything(dtype, (4, 5, 3))
+    cases = [Example((x, places((2, 3), x.shape[axis])), {"axis": axis}) for axis in (0, 1, -1)]
+    long = anything(dtype, (3, 1100))
+    return [*cases, Example((long, places((5,), 3, dtype=DType.int32)), {"axis": 0}), Example((x, places((0,), 3)), {})]
+
+
+def _gather_nd_examples(dtype: DType) -> list[Example]:
+    x = anything(dtype, (4, 5, 3))
+    return [
+        Example((x, places((6, depth), 3, seed)), {"batch_dims": batch})
+        for seed, (depth, batch) in enumerate(((1, 0), (2, 0), (3, 0)))
+    ] + [
+        Example((x, places((4, 2, 1), 5)), {"batch_dims": 1}),
+        Example((x, places((4, 5, 2, 1), 3)), {"batch_dims": 2}),
+    ]
+
+
+def _scatter_examples(numbers: Callable[[DType, Sequence[int]], Array]) -> Callable[[DType], list[Example]]:
+    def examples(dtype: DType) -> list[Example]:
+        return [
+            Example((numbers(dtype, shape), numbers(dtype, new), places(new, shape[axis])), {"axis": axis})
+            for shape, new, axis in (
+                ((9,), (20,), 0),
+                ((4, 5), (4, 9), 1),
+                ((3, 4, 5), (3, 2, 5), 1),
+                ((4, 3), (0, 3), 0),
+            )
+        ]
+
+    return examples
+
+
+def _scatter_nd_examples(numbers: Callable[[DType, Sequence[int]], Array]) -> Callable[[DType], list[Example]]:
+    def examples(dtype: DType) -> list[Example]:
+        return [
+            Example((numbers(dtype, shape), numbers(dtype, (*count, *shape[depth:])), places((*count, depth), 3)), {})
+            for shape, count, depth in (((5,), (12,), 1), ((4, 6), (7,), 1), ((4, 3, 5), (2, 3), 2), ((4, 6), (0,), 1))
+        ]
+
+    return examples
+
+
+def _promise_scatters() -> None:
+    functions = {
+        "set": (scatter, scatter_nd, lambda old, new: new),
+        "max": (scatter_max, scatter_nd_max, larger),
+        "min": (scatter_min, scatter_nd_min, smaller),
+        "add": (scatter_add, scatter_nd_add, lambda old, new: old + new),
+        "mul": (scatter_mul, scatter_nd_mul, lambda old, new: old * new),
+    }
+    for kind, (along, at, combine) in functions.items():
+        exact = kind not in ("add", "mul")
+        numbers = anything if exact else moderate
+        for function, examples, make in (
+            (along, _scatter_examples(numbers), _scattered),
+            (at, _scatter_nd_examples(numbers), _scattered_nd),
+        ):
+            reference = make(combine)
+            promise_examples(
+                function,
+                ALL if kind == "set" else NUMBERS,
+                reference,
+                examples,
+                tolerance=None if exact else _of_sizes(reference),
+                text=f"updates * u * {function.__name__} of abs",
+                rounds_each_step=True,
+            )
+
+
+promise_examples(gather, ALL, _reference_gather, _gather_examples)
+promise_examples(gather_nd, ALL, _reference_gather_nd, _gather_nd_examples)
+_promise_scatters()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import i8
 
 from halfulp.compiler import Dim, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
@@ -18,12 +19,14 @@ from halfulp.compiler.types import as_shape, shape_text
 from .axes import axis_of, checked_axis
 from .broadcasting import broadcast_to
 from .casting import cast
+from .contract import ALL, Example, promise_examples
 from .copying import BLOCK, copy_rows
 from .indexing import gather
 from .ordering import cumsum
 from .promotion import TensorValueLike, as_tensor, literal
 from .reduction import sum as sum_of
 from .reshaping import reshape, unsqueeze
+from .samples import anything, of_shape
 from .sizes import iota
 
 # -- concat, stack
@@ -282,3 +285,49 @@ def _repeat(value: TensorValue, axis: int, count: Dim, *, behind: bool) -> Tenso
     wide = unsqueeze(value, axis + behind)
     repeated = broadcast_to(wide, [*shape[:axis], *pair, *shape[axis + 1 :]])
     return reshape(repeated, [*shape[:axis], shape[axis] * count, *shape[axis + 1 :]])
+
+
+# -- contracts
+
+
+def _examples_of_parts(*parts: tuple[int, Sequence[Sequence[int]]]) -> Callable[[DType], list[Example]]:
+    """Along each axis, parts of these shapes."""
+
+    def examples(dtype: DType) -> list[Example]:
+        return [
+            Example(tuple(anything(dtype, shape, seed) for seed, shape in enumerate(shapes)), {"axis": axis})
+            for axis, shapes in parts
+        ]
+
+    return examples
+
+
+promise_examples(
+    concat,
+    ALL,
+    lambda *parts, axis: np.concatenate(parts, axis),
+    _examples_of_parts((0, ((2, 5), (0, 5), (3, 5))), (-1, ((2, 5), (2, 66))), (1, ((2, 1, 3),))),
+    takes_list=True,
+)
+promise_examples(
+    stack,
+    ALL,
+    lambda *parts, axis: np.stack(parts, axis),
+    _examples_of_parts((0, ((2, 5), (2, 5))), (-1, ((2, 5), (2, 5), (2, 5)))),
+    takes_list=True,
+)
+promise_examples(
+    pad,
+    ALL,
+    lambda x, paddings, value: np.pad(x, np.reshape(paddings, (-1, 2)), constant_values=value),
+    of_shape((3, 66), {"paddings": (1, 0, 2, 5), "value": 1}, {"paddings": (0, 0, 0, 0), "value": 0}),
+)
+promise_examples(
+    tile, ALL, lambda x, repeats: np.tile(x, repeats), of_shape((3, 5), {"repeats": (2, 3)}, {"repeats": (0, 1)})
+)
+promise_examples(
+    repeat_interleave,
+    ALL,
+    lambda x, repeats, axis: np.repeat(x, repeats, axis),
+    of_shape((3, 5), {"repeats": 3, "axis": 0}, {"repeats": 2, "axis": -1}, {"repeats": 2, "axis": None}),
+)

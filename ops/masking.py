@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from halfulp.compiler import Dim, DType, Graph, GraphError, GraphTypeError, TensorValue
 from halfulp.compiler.dims import DimLike
 from halfulp.compiler.locations import Located
 from halfulp.compiler.types import shape_text
 
 from .comparison import not_equal
+from .contract import ALL, Array, Example, promise_examples
 from .defining import positions_of
 from .indexing import scatter_nd
 from .joining import stack
 from .promotion import TensorValueLike, as_tensor
 from .reshaping import reshape, unsqueeze
+from .samples import anything, moderate
 from .selection import slice_tensor
 from .sizes import dim_value
 
@@ -38,7 +42,7 @@ def nonzero(x: TensorValueLike, out_dim: DimLike) -> TensorValue:
         if value.rank == 0:
             raise GraphError(f"{subject}: x is a scalar and has no indices; reshape it to [1]")
         count = Dim(out_dim)
-    positions = positions_of(_flat_mask(value), count)
+    positions = positions_of(subject, _flat_mask(value), count)
     indices: list[TensorValue] = []
     for size in reversed(value.shape):
         extent = dim_value(graph, size, DType.int64, value.device)
@@ -85,7 +89,34 @@ def masked_scatter(
         if new.dtype is not value.dtype:
             raise GraphTypeError(f"{subject}: updates are {new.dtype}, but x is {value.dtype}; cast one of them")
         count = Dim(out_dim)
-    places = positions_of(reshape(chosen, [chosen.type.num_elements]), count)
+    places = positions_of(subject, reshape(chosen, [chosen.type.num_elements]), count)
     first = slice_tensor(reshape(new, [new.type.num_elements]), [(slice(0, count), count)])
     flat = reshape(value, [value.type.num_elements])
     return reshape(scatter_nd(flat, first, unsqueeze(places, 1)), value.shape)
+
+
+# -- contracts
+
+
+def _reference_masked(x: Array, mask: Array, updates: Array, out_dim: str) -> Array:
+    result = x.copy()
+    chosen = mask.astype(bool)
+    result[chosen] = updates.ravel()[: chosen.sum()]
+    return result
+
+
+def _nonzero_examples(dtype: DType) -> list[Example]:
+    shapes = ((3, 70), (9,), (2, 0, 3)) if dtype is DType.bool else ((3, 70),)
+    arrays = [anything(dtype, shape) for shape in shapes]
+    for array in arrays:
+        array[::2] = 0
+    return [Example((array,), {"out_dim": f"found_{dtype.ir_name}_{i}"}) for i, array in enumerate(arrays)]
+
+
+def _masked_examples(dtype: DType) -> list[Example]:
+    operands = (anything(dtype, (3, 70)), moderate(DType.bool, (3, 70)), anything(dtype, (300,), 1))
+    return [Example(operands, {"out_dim": f"replaced_{dtype.ir_name}"})]
+
+
+promise_examples(nonzero, ALL, lambda x, out_dim: np.argwhere(x), _nonzero_examples)
+promise_examples(masked_scatter, ALL, _reference_masked, _masked_examples)

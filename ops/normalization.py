@@ -6,20 +6,24 @@ bf16 are computed in f32 throughout and rounded once.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
-from halfulp.compiler import Graph, GraphError, GraphTypeError, TensorValue
+from halfulp.compiler import DType, Graph, GraphError, GraphTypeError, TensorValue
 from halfulp.compiler.locations import Located
 from halfulp.compiler.types import shape_text
 
 from .arithmetic import div
 from .axes import axis_of
-from .contract import FLOATS, Array, Contract, promise
+from .contract import FLOATS, Array, Contract, Example, promise, promise_examples
 from .elementary import exp, log, sqrt, supported
 from .elementwise import wrong_dtype
 from .promotion import TensorValueLike, as_tensor, cast_to
 from .reduction import centered_variance, max, mean, sum, summation_steps, widened
 from .reshaping import elements, reshape
+from .samples import moderate
 
 EXP_DTYPES = supported("exp", "log")
 
@@ -222,4 +226,111 @@ promise(
         tolerance_text="2 (steps + 6 + 2 * spread of the row) * u",
         layout="rows",
     )
+)
+
+
+# -- contracts of the norms. With r = 1 / sqrt(variance + epsilon), which is off by half of what the variance is off in
+# relation to variance + epsilon, and by two roundings: x - mean is off by the mean's error and a rounding, and each of
+# the products and sums behind it is a rounding more.
+
+
+def _normal(x: Array, epsilon: float) -> Array:
+    centered = x - x.mean(-1, keepdims=True)
+    return np.asarray(centered / np.sqrt((centered**2).mean(-1, keepdims=True) + epsilon))
+
+
+def _normal_tolerance(u: float, x: Array, epsilon: float) -> Array:
+    steps = summation_steps(x.shape[-1])
+    centered = np.abs(x - x.mean(-1, keepdims=True))
+    moved = (steps + 1) * u * np.abs(x).mean(-1, keepdims=True) + u * centered
+    variance = (centered**2).mean(-1, keepdims=True)
+    squares = (
+        (steps + 2) * u * variance + 2 * (centered * moved).mean(-1, keepdims=True) + (moved**2).mean(-1, keepdims=True)
+    )
+    root = np.sqrt(variance + epsilon)
+    relative = squares / (variance + epsilon) / 2 + 4 * u
+    return np.asarray(moved / root + relative * centered / root)
+
+
+def _affine_tolerance(u: float, normal: Array, off: Array, gamma: Array, beta: Array) -> Array:
+    return np.asarray(np.abs(gamma) * off + u * (2 * np.abs(normal * gamma) + np.abs(beta)))
+
+
+def _layer_tolerance(step: float, x: Array, gamma: Array, beta: Array, epsilon: float) -> Array:
+    off = _normal_tolerance(step / 2, x, epsilon)
+    return _affine_tolerance(step / 2, _normal(x, epsilon), off, gamma, beta)
+
+
+def _in_groups(function: Callable[[Array], Array], x: Array, num_groups: int) -> Array:
+    return function(x.reshape(x.shape[0], num_groups, -1)).reshape(x.shape)
+
+
+def _of_channels(x: Array, row: Array) -> Array:
+    return row.reshape(-1, *[1] * (x.ndim - 2))
+
+
+def _reference_group(x: Array, gamma: Array, beta: Array, num_groups: int, epsilon: float) -> Array:
+    normal = _in_groups(lambda rows: _normal(rows, epsilon), x, num_groups)
+    return np.asarray(normal * _of_channels(x, gamma) + _of_channels(x, beta))
+
+
+def _group_tolerance(step: float, x: Array, gamma: Array, beta: Array, num_groups: int, epsilon: float) -> Array:
+    normal = _in_groups(lambda rows: _normal(rows, epsilon), x, num_groups)
+    off = _in_groups(lambda rows: _normal_tolerance(step / 2, rows, epsilon), x, num_groups)
+    return _affine_tolerance(step / 2, normal, off, _of_channels(x, gamma), _of_channels(x, beta))
+
+
+def _reference_rms(x: Array, weight: Array, epsilon: float, weight_offset: float = 0.0) -> Array:
+    return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + epsilon) * (weight + weight_offset))
+
+
+def _rms_tolerance(step: float, x: Array, weight: Array, epsilon: float, weight_offset: float = 0.0) -> Array:
+    """The sum of squares has no cancellation, the root halves its error; four roundings, and that of the weight."""
+    size = np.abs(_reference_rms(x, np.abs(weight), epsilon, abs(weight_offset)))
+    return np.asarray((summation_steps(x.shape[-1]) / 2 + 6) * step / 2 * size)
+
+
+def _row_examples(shape: tuple[int, ...], rows: int, *parameters: Any) -> Callable[[DType], list[Example]]:
+    """Rows of some sizes with ``rows`` operands of one element for each of the last axis."""
+
+    def examples(dtype: DType) -> list[Example]:
+        return [
+            Example((moderate(dtype, (*shape, n)) + dtype.to_numpy().type(2), *_parameters(dtype, n, rows)), given)
+            for n in (1, 7, 64, 5000)
+            for given in parameters
+        ]
+
+    return examples
+
+
+def _parameters(dtype: DType, size: int, count: int) -> list[Array]:
+    return [moderate(dtype, (size,), seed + 1) for seed in range(count)]
+
+
+def _group_examples(dtype: DType) -> list[Example]:
+    cases = (((2, 6, 5, 7), 3), ((2, 4), 1), ((1, 64, 80), 32))
+    return [
+        Example((moderate(dtype, shape), *_parameters(dtype, shape[1], 2)), {"num_groups": groups, "epsilon": 1e-5})
+        for shape, groups in cases
+    ]
+
+
+promise_examples(
+    layer_norm,
+    FLOATS,
+    lambda x, gamma, beta, epsilon: _normal(x, epsilon) * gamma + beta,
+    _row_examples((3,), 2, {"epsilon": 1e-5}, {"epsilon": 1.0}),
+    tolerance=_layer_tolerance,
+    text="that of x - mean and of var, over sqrt(var + epsilon)",
+)
+promise_examples(
+    group_norm, FLOATS, _reference_group, _group_examples, tolerance=_group_tolerance, text="as of layer_norm"
+)
+promise_examples(
+    rms_norm,
+    FLOATS,
+    _reference_rms,
+    _row_examples((3,), 1, {"epsilon": 1e-6}, {"epsilon": 0.5, "weight_offset": 1.0}),
+    tolerance=_rms_tolerance,
+    text="(steps/2 + 6) * u * abs y",
 )

@@ -23,11 +23,12 @@ from halfulp.compiler.types import shape_text
 
 from .axes import axis_of
 from .comparison import equal, is_nan, logical_or, where
-from .contract import NUMBERS
+from .contract import NUMBERS, Array, Example, promise_examples
 from .elementwise import wrong_dtype
 from .promotion import TensorValueLike, as_tensor, cast_to
 from .reduction import max, min, widened
 from .reshaping import elements, reshape
+from .samples import anything, moderate
 from .selection import transpose
 from .sizes import iota
 
@@ -265,3 +266,68 @@ def cumsum(x: TensorValueLike, axis: int = -1, exclusive: bool = False, reverse:
     flags = {"exclusive": bool(exclusive), "reverse": bool(reverse)}
     result = value.graph.apply(CUMSUM, [reshape(wide, shape)], flags)[0]
     return cast_to(reshape(result, value.shape), value.dtype)
+
+
+# -- contracts
+
+
+def _order(x: Array, ascending: bool) -> Array:
+    """The stable order of the last axis, NaN being the largest."""
+    if x.dtype == object:
+        return np.argsort(x if ascending else -x, axis=-1, kind="stable")
+    nan = np.isnan(x)
+    numbers = np.where(nan, 0, x)
+    return np.lexsort((numbers, nan) if ascending else (-numbers, ~nan))
+
+
+def _reference_first(x: Array, k: int, axis: int, ascending: bool) -> tuple[Array, Array]:
+    indices = np.moveaxis(_order(np.moveaxis(x, axis, -1), ascending)[..., :k], -1, axis)
+    return np.take_along_axis(x, indices, axis), indices
+
+
+def _reference_cumsum(x: Array, axis: int = -1, exclusive: bool = False, reverse: bool = False) -> Array:
+    numbers = np.flip(x, axis) if reverse else x
+    sums = np.cumsum(numbers, axis)
+    if exclusive:
+        zeros = np.zeros_like(np.take(sums, [0], axis)) if sums.shape[axis] else sums
+        sums = np.concatenate([zeros, np.take(sums, range(sums.shape[axis] - 1), axis)], axis) if sums.size else sums
+    return np.asarray(np.flip(sums, axis) if reverse else sums)
+
+
+def _cumsum_tolerance(epsilon: float, x: Array, axis: int = -1, **parameters: bool) -> Array:
+    sizes = _reference_cumsum(np.abs(x), axis, **parameters)
+    return np.asarray(x.shape[axis] * epsilon / 2 * sizes)
+
+
+def _lines(dtype: DType) -> list[Example]:
+    cases = (((5,), 0), ((3, 70), 0), ((3, 70), -1), ((2, 9, 4), 1), ((3, 1), 1))
+    return [Example((anything(dtype, shape),), {"axis": axis}) for shape, axis in cases]
+
+
+def _first_examples(dtype: DType) -> list[Example]:
+    cases = (((5,), 0, 0), ((3, 70), 0, 1), ((2, 9, 4), 1, 9), ((4, 300), 1, 7))
+    return [Example((anything(dtype, shape),), {"axis": axis, "k": k}) for shape, axis, k in cases]
+
+
+def _argsort_examples(dtype: DType) -> list[Example]:
+    shapes = ((0,), (1,), (3, 70), (2, 2, 9))
+    return [Example((anything(dtype, shape),), {"ascending": up}) for shape in shapes for up in (True, False)]
+
+
+def _cumsum_examples(dtype: DType) -> list[Example]:
+    modes = [{"exclusive": exclusive, "reverse": reverse} for exclusive in (False, True) for reverse in (False, True)]
+    return [
+        Example((moderate(dtype, shape),), {**mode, "axis": axis})
+        for shape, axis in (((7,), 0), ((3, 130), 1), ((70, 66), 0), ((0, 3), 0))
+        for mode in modes
+    ]
+
+
+promise_examples(argmax, NUMBERS, lambda x, axis: np.argmax(x, axis, keepdims=True), _lines)
+promise_examples(argmin, NUMBERS, lambda x, axis: np.argmin(x, axis, keepdims=True), _lines)
+promise_examples(top_k, NUMBERS, lambda x, k, axis: _reference_first(x, k, axis, False), _first_examples)
+promise_examples(bottom_k, NUMBERS, lambda x, k, axis: _reference_first(x, k, axis, True), _first_examples)
+promise_examples(argsort, NUMBERS, _order, _argsort_examples)
+promise_examples(
+    cumsum, NUMBERS, _reference_cumsum, _cumsum_examples, tolerance=_cumsum_tolerance, text="n * u * cumsum abs x"
+)

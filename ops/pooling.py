@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType as BlockType
 from xdsl.dialects.builtin import f32
 
@@ -21,10 +22,12 @@ from halfulp.compiler.registry import ParameterSpec, register_op
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 from halfulp.compiler.types import shape_text
 
-from .contract import FLOATS, NUMBERS
-from .convolution import CHANNELS, WINDOW, extent_of, pair_of, position_rule
+from .contract import FLOATS, NUMBERS, Array, Example, promise_examples
+from .convolution import CHANNELS, WINDOW, Pair, extent_of, pair_of, position_rule, windows
 from .elementwise import Flags, wrong_dtype
 from .promotion import TensorValueLike, as_tensor
+from .reduction import folded_maximum
+from .samples import anything, moderate
 
 
 def max_pool2d(
@@ -208,3 +211,54 @@ POOLS = {
     "max_pool2d": _declare("max_pool2d"),
     "avg_pool2d": _declare("avg_pool2d", ParameterSpec("count_boundary", bool)),
 }
+
+
+# -- contracts
+
+
+def _padded(x: Array, padding: Pair, value: Any) -> Array:
+    return np.pad(x, ((0, 0), (padding[0],) * 2, (padding[1],) * 2, (0, 0)), constant_values=value)
+
+
+def _reference_max(x: Array, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair) -> Array:
+    """The padding holds an element of ``x`` that no window is the maximum of but by itself."""
+    least = x.min() if x.dtype == object else -np.inf
+    seen = windows(_padded(x, padding, least), kernel_size, stride, dilation)
+    return folded_maximum(seen.reshape(*seen.shape[:-2], -1))[..., 0]
+
+
+def _reference_average(
+    x: Array, kernel_size: Pair, stride: Pair, dilation: Pair, padding: Pair, count_boundary: bool
+) -> Array:
+    taps = windows(_padded(np.ones_like(x), padding, 1.0 if count_boundary else 0.0), kernel_size, stride, dilation)
+    seen = windows(_padded(x, padding, 0.0), kernel_size, stride, dilation)
+    return np.asarray(seen.sum((-1, -2)) / taps.sum((-1, -2)))
+
+
+def _average_tolerance(epsilon: float, x: Array, **parameters: Any) -> Array:
+    rows, columns = parameters["kernel_size"]
+    return np.asarray((rows * columns + 1) * epsilon / 2 * _reference_average(np.abs(x), **parameters))
+
+
+_PLAIN = {"kernel_size": (2, 3), "stride": (1, 1), "dilation": (1, 1), "padding": (0, 0)}
+_POOLINGS = (_PLAIN, {"kernel_size": (3, 2), "stride": (2, 1), "dilation": (1, 2), "padding": (1, 1)})
+
+
+def _max_examples(dtype: DType) -> list[Example]:
+    return [Example((anything(dtype, (2, 7, 6, 70)),), given) for given in _POOLINGS]
+
+
+def _average_examples(dtype: DType) -> list[Example]:
+    x = moderate(dtype, (2, 7, 6, 70))
+    return [Example((x,), {**given, "count_boundary": counts}) for given in _POOLINGS for counts in (False, True)]
+
+
+promise_examples(max_pool2d, NUMBERS, _reference_max, _max_examples)
+promise_examples(
+    avg_pool2d,
+    FLOATS,
+    _reference_average,
+    _average_examples,
+    tolerance=_average_tolerance,
+    text="(taps + 1) * u * mean abs x",
+)

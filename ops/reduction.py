@@ -275,5 +275,12 @@ _promise_rows(prod, NUMBERS, np.prod, _prod_tolerance, "n * u * abs y")
 _promise_rows(mean, FLOATS, np.mean, _mean_tolerance, "(steps + 1) * u * mean abs x")
 _promise_rows(var, FLOATS, np.var, _var_tolerance, "8 * (steps + 4) * u * (max abs x)^2")
 _promise_rows(stdev, FLOATS, np.std, _stdev_tolerance, "the root of what var may be off")
+
+
+def folded_maximum(x: Array) -> Array:
+    """The maximum of the last axis, which stays: NaN wins, -0.0 is below 0.0."""
+    return _folded(larger)(x, -1, True)
+
+
 _promise_rows(max, ALL, _folded(larger), None, "")
 _promise_rows(min, ALL, _folded(smaller), None, "")

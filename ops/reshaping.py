@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
+import numpy as np
+
 from halfulp.compiler import Dim, Graph, GraphError, GraphTypeError, TensorType, TensorValue
 from halfulp.compiler.dims import DimLike, StaticDim, SymbolicDim
 from halfulp.compiler.locations import Located
@@ -20,9 +22,11 @@ from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 from halfulp.compiler.types import as_shape, shape_text
 
 from .axes import axis_of, checked_axis
+from .contract import ALL, promise_examples
 from .copying import copy_rows
 from .defining import define_symbol
 from .promotion import TensorValueLike, as_tensor
+from .samples import of_shape
 
 Shape = tuple[Dim, ...]
 
@@ -286,5 +290,24 @@ def rebind(x: TensorValueLike, shape: Iterable[DimLike], message: str = "") -> T
         return value
     for axis, size in enumerate(target):
         if isinstance(size, SymbolicDim) and size.name not in graph.symbols:
-            define_symbol(value, axis, size)
+            define_symbol("ops.rebind", value, axis, size)
     return graph.apply(REBIND, [value], {"shape": target, "message": message})[0]
+
+
+# -- contracts
+
+promise_examples(
+    reshape,
+    ALL,
+    lambda x, shape: x.reshape(shape),
+    of_shape((6, 70), *({"shape": shape} for shape in ((70, 6), (420,), (2, -1, 5)))),
+)
+promise_examples(
+    flatten,
+    ALL,
+    lambda x, start_dim, end_dim: x.reshape(*x.shape[:start_dim], -1, *x.shape[end_dim:][1:]),
+    of_shape((3, 4, 5), {"start_dim": 0, "end_dim": 2}, {"start_dim": 0, "end_dim": 1}, {"start_dim": 1, "end_dim": 2}),
+)
+promise_examples(squeeze, ALL, lambda x, axis: np.squeeze(x, axis), of_shape((1, 5, 1), {"axis": 0}, {"axis": -1}))
+promise_examples(unsqueeze, ALL, lambda x, axis: np.expand_dims(x, axis), of_shape((3, 5), {"axis": 1}, {"axis": -1}))
+promise_examples(rebind, ALL, lambda x, shape: x, of_shape((3, 5), {"shape": (3, 5)}))

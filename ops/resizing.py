@@ -6,8 +6,10 @@ linear form is ``a (1 - t) + b t`` in the element type (f32 for f16 and bf16), t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable, Sequence
 from enum import Enum, IntEnum
+from typing import Any
 
 import numpy as np
 
@@ -16,11 +18,12 @@ from halfulp.compiler.dims import DimLike, StaticDim
 from halfulp.compiler.locations import Located
 from halfulp.compiler.types import as_shape, shape_text
 
-from .contract import FLOATS
+from .contract import ALL, FLOATS, Array, Example, promise_examples
 from .elementwise import wrong_dtype
 from .indexing import gather
 from .promotion import TensorValueLike, as_tensor, cast_to
 from .reduction import widened
+from .samples import anything, moderate
 
 
 class InterpolationMode(Enum):
@@ -151,3 +154,76 @@ def _positions(old: int, new: int, mode: CoordinateTransform) -> np.ndarray[tupl
 def _constant(value: TensorValue, numbers: np.ndarray[tuple[int], np.dtype[np.float64]]) -> TensorValue:
     positions = numbers.astype(np.int64)
     return value.graph.constant(positions.tobytes(), TensorType(DType.int64, [Dim(len(positions))], value.device))
+
+
+# -- contracts
+
+
+def _reference_nearest(
+    x: Array, size: tuple[int, ...], coordinate_transform_mode: CoordinateTransform = CoordinateTransform.HALF_PIXEL
+) -> Array:
+    for axis, (old, new) in enumerate(zip(x.shape, size, strict=True)):
+        at = _positions(old, new, coordinate_transform_mode)
+        x = np.take(x, [min(max(math.ceil(p - 0.5), 0), old - 1) for p in at], axis)
+    return x
+
+
+def _reference_linear(
+    x: Array, size: tuple[int, ...], coordinate_transform_mode: CoordinateTransform = CoordinateTransform.HALF_PIXEL
+) -> Array:
+    for axis, (old, new) in enumerate(zip(x.shape, size, strict=True)):
+        lines = np.moveaxis(x, axis, -1)
+        at = np.clip(_positions(old, new, coordinate_transform_mode), 0, old - 1)
+        low = np.minimum(np.floor(at).astype(int), max(old - 2, 0))
+        weight = (at - low).astype(x.dtype)
+        moved = lines[..., low] + weight * (lines[..., np.minimum(low + 1, old - 1)] - lines[..., low])
+        x = np.moveaxis(moved, -1, axis)
+    return x
+
+
+def _linear_tolerance(epsilon: float, x: Array, size: tuple[int, ...], **parameters: Any) -> Array:
+    """For each axis: the weight, 1 less the weight, two products, a sum, of elements no larger than the largest."""
+    changed = sum(old != new for old, new in zip(x.shape, size, strict=True))
+    return np.asarray(5 * changed * epsilon / 2 * np.abs(x).max(initial=0.0))
+
+
+def _resize_examples(numbers: Callable[[DType, Sequence[int]], Array]) -> Callable[[DType], list[Example]]:
+    def examples(dtype: DType) -> list[Example]:
+        return [
+            Example((numbers(dtype, (2, 5, 7)),), {"size": size, "coordinate_transform_mode": mode})
+            for size in ((2, 5, 3), (1, 11, 20))
+            for mode in CoordinateTransform
+        ]
+
+    return examples
+
+
+def _reference_resize(x: Array, shape: tuple[int, ...], interpolation: InterpolationMode) -> Array:
+    nearest = interpolation is InterpolationMode.NEAREST
+    return _reference_nearest(x, shape) if nearest else _reference_linear(x, shape)
+
+
+def _either_examples(dtype: DType) -> list[Example]:
+    return [
+        Example((moderate(dtype, (2, 5, 7)),), {"shape": (3, 5, 11), "interpolation": mode})
+        for mode in InterpolationMode
+    ]
+
+
+promise_examples(resize_nearest, ALL, _reference_nearest, _resize_examples(anything))
+promise_examples(
+    resize_linear,
+    FLOATS,
+    _reference_linear,
+    _resize_examples(moderate),
+    tolerance=_linear_tolerance,
+    text="5 * u * max abs x for each axis that changes",
+)
+promise_examples(
+    resize,
+    FLOATS,
+    _reference_resize,
+    _either_examples,
+    tolerance=lambda epsilon, x, shape, interpolation: _linear_tolerance(epsilon, x, shape),
+    text="as of resize_nearest or resize_linear",
+)

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from halfulp.compiler import Dim, Graph, GraphError, GraphTypeError, TensorType, TensorValue
 from halfulp.compiler.dim_algebra import Symbol
 from halfulp.compiler.dims import DimLike, StaticDim, ceil_div
@@ -18,10 +20,12 @@ from halfulp.compiler.registry import ParameterSpec, register_op
 from halfulp.compiler.types import as_shape, shape_text
 
 from .axes import axes_of, axis_of
+from .contract import ALL, promise_examples
 from .copying import copy_steps
 from .indexing import gather
 from .promotion import TensorValueLike, as_tensor
 from .reshaping import reshape, unsqueeze
+from .samples import of_shape
 
 Index: TypeAlias = Any
 """An int, a size, a slice, a pair (slice, size), a scalar tensor, ``...`` or None."""
@@ -378,3 +382,45 @@ def chunk(x: TensorValueLike, chunks: int, axis: int = 0) -> list[TensorValue]:
                 f"multiple of {chunks}; use ops.split with sizes that differ"
             )
     return split(value, [part] * chunks, axis)
+
+
+# -- contracts
+
+
+_SLICES: tuple[tuple[Any, ...], ...] = (
+    (1, slice(None, None, -1)),
+    (..., slice(1, -1, 2)),
+    (slice(-3, None), None, 2),
+    (slice(None), slice(5, 0, -3), slice(0, 0)),
+)
+
+promise_examples(
+    permute,
+    ALL,
+    lambda x, axes: np.transpose(x, axes),
+    of_shape((3, 70, 2), *({"axes": axes} for axes in ((2, 0, 1), (1, 0, 2), (0, 1, 2)))),
+)
+promise_examples(
+    transpose,
+    ALL,
+    lambda x, first, second: np.swapaxes(x, first, second),
+    of_shape((3, 70, 2), {"first": 0, "second": 1}, {"first": -1, "second": 0}),
+)
+promise_examples(
+    slice_tensor,
+    ALL,
+    lambda x, indices: x[indices],
+    of_shape((5, 7, 66), *({"indices": indices} for indices in _SLICES)),
+)
+promise_examples(
+    split,
+    ALL,
+    lambda x, split_sizes, axis: np.split(x, np.cumsum(split_sizes)[:-1], axis),
+    of_shape((5, 70), {"split_sizes": (1, 0, 4), "axis": 0}, {"split_sizes": (64, 6), "axis": 1}),
+)
+promise_examples(
+    chunk,
+    ALL,
+    lambda x, chunks, axis: np.split(x, chunks, axis),
+    of_shape((4, 66), {"chunks": 2, "axis": 0}, {"chunks": 3, "axis": -1}),
+)

@@ -20,7 +20,7 @@ from halfulp.compiler.types import as_shape
 
 from .arithmetic import add, mul
 from .casting import cast
-from .contract import NUMBERS
+from .contract import CORRECTLY_ROUNDED, NUMBERS, Array, Example, promise_examples
 from .elementwise import wrong_dtype
 from .promotion import is_tensor
 
@@ -189,3 +189,25 @@ def _range_size(subject: str, start: Number, stop: Number, step: Number) -> Dim:
         return Dim(max(math.ceil((bounds[1] - bounds[0]) / bounds[2]), 0))
     size = ceil_div(Dim(bounds[1]) - bounds[0], bounds[2])
     return Dim(max(int(size), 0)) if isinstance(size, StaticDim) else size
+
+
+# -- contracts
+
+
+def _reference_range(start: int, stop: int, step: int, dtype: DType) -> Array:
+    numbers = np.arange(start, stop, step)
+    return numbers.astype(object) if dtype.is_integral else numbers.astype(np.longdouble)
+
+
+def _range_examples(dtype: DType) -> list[Example]:
+    bounds = ((0, 70, 1), (5, 5, 1), (3, 100, 7), (9, 0, -2))
+    return [Example((), {"start": a, "stop": b, "step": c, "dtype": dtype}) for a, b, c in bounds]
+
+
+promise_examples(range, NUMBERS, _reference_range, _range_examples, ulp=CORRECTLY_ROUNDED)
+promise_examples(
+    shape_to_tensor,
+    (DType.int64,),
+    lambda shape: np.array(shape, object),
+    lambda dtype: [Example((), {"shape": shape}) for shape in ((3, 0, 70), (1 << 40,))],
+)

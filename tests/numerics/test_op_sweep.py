@@ -6,32 +6,18 @@ operand gives must be the same bits as the front of what a longer one gives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from differential import assert_same_bits
-from op_samples import (
-    Array,
-    distance_in_ulp,
-    element_operands,
-    epsilon,
-    last_bit_is_set,
-    refined,
-    row_operand,
-    smallest,
-    widened,
-    wrapped,
-)
-from xdsl.dialects.func import FuncOp
+from graphs_both_ways import check_graph_both_ways
+from op_bounds import check_result, check_ulp, references, wide_operands
+from op_samples import Array, element_operands, row_operand
 
-from halfulp.compiler import CompileOptions, DType, Graph, TensorType, TensorValue
-from halfulp.compiler.artifact import BufferRole
-from halfulp.compiler.codegen.cpu import host_target
-from halfulp.compiler.interpreter import interpret
-from halfulp.compiler.pipeline import lower
-from halfulp.ops.contract import CONTRACTS, CORRECTLY_ROUNDED, Contract
+from halfulp.compiler import DType, Graph, TensorType, TensorValue
+from halfulp.ops.contract import CONTRACTS, Contract, Example
 from halfulp.runtime import InferenceSession
 
 BLOCK_AND_MORE = 4500
@@ -40,7 +26,7 @@ ROW_LENGTHS = (1, 7, 64, 5000)
 MATRIX_SIZES = ((3, 5, 7), (1, 300, 2), (17, 64, 130), (2, 0, 3), (0, 4, 5))
 ELEMENTS = [name for name, contract in CONTRACTS.items() if contract.layout == "elements"]
 ROWS = [name for name, contract in CONTRACTS.items() if contract.layout == "rows"]
-TIE = 0.5  # of an ulp
+EXAMPLES = [name for name, contract in CONTRACTS.items() if contract.layout == "examples"]
 
 
 def graph_of(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Sequence[str]]) -> Graph:
@@ -57,42 +43,6 @@ def graph_of(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Seque
         for index, shape in enumerate(shapes)
     ]
     return Graph(contract.name, forward, types)
-
-
-def references(contract: Contract, dtype: DType, operands: Sequence[Array]) -> list[Array]:
-    wide = [array if array.dtype == bool else widened(array, dtype) for array in operands]
-    with np.errstate(all="ignore"):
-        results = [np.asarray(contract.reference(*wide, **variant)) for variant in contract.variants]
-    if contract.mpmath and dtype is DType.float64:
-        return [refined(contract.mpmath, wide, result) for result in results]
-    return results
-
-
-def check_ulp(
-    contract: Contract, variant: Mapping[str, Any], got: Array, exact: Array, operands: Sequence[Array]
-) -> None:
-    """The result is within the contract's bound everywhere; ties are even, zeros have the right sign."""
-    dtype = DType.from_numpy(got.dtype)
-    where = f"ops.{contract.name}({variant}) on {operands[-1].dtype}"
-    if not dtype.is_float:
-        wanted = exact.astype(bool) if dtype is DType.bool else wrapped(exact, dtype)
-        wrong = got != wanted
-    else:
-        bound = contract.ulp_for(dtype)
-        # a reference of f64 is a longdouble, which has been rounded itself, to 2**-11 ulp of f64
-        rounded = exact.dtype == np.longdouble and dtype is DType.float64
-        apart = distance_in_ulp(got, exact, dtype)
-        wrong = apart > bound + (2.0**-10 if rounded and bound else 0.0)
-        if contract.ulp == CORRECTLY_ROUNDED and not rounded:
-            wrong |= (apart == TIE) & last_bit_is_set(got, dtype) & np.isfinite(got)
-        wrong |= (exact == 0) & (np.signbit(got) != np.signbit(exact))
-    if wrong.any():
-        at = int(np.argmax(wrong))
-        values = ", ".join(repr(operand.ravel()[at]) for operand in operands)
-        raise AssertionError(
-            f"{where}: {int(wrong.sum())} of {wrong.size} are wrong; of {values} it gives {got.ravel()[at]!r}, "
-            f"exact is {exact.ravel()[at]!r}"
-        )
 
 
 @pytest.mark.parametrize("name", ELEMENTS)
@@ -140,27 +90,44 @@ def test_rows(name: str) -> None:
                 check_result(contract, variant, next(results), exact, [operand])
 
 
-def check_result(
-    contract: Contract, variant: Mapping[str, Any], got: Array, exact: Array, operands: Sequence[Array]
-) -> None:
-    """Within the tolerance of the contract, if it has one, plus what rounding the result costs."""
-    dtype = DType.from_numpy(got.dtype)
-    if contract.tolerance is None or not dtype.is_float:
-        check_ulp(contract, variant, got, exact, operands)
-        return
-    wide = [widened(array, dtype) for array in operands]
-    computed_in = dtype if dtype.bits >= 32 else DType.float32
-    with np.errstate(all="ignore"):
-        # the relative bounds hold above the subnormals; each step may lose half the smallest of them
-        allowed = contract.tolerance(epsilon(computed_in), *wide) + wide[0].shape[-1] * smallest(computed_in)
-        if computed_in is not dtype:
-            allowed = allowed + np.maximum(epsilon(dtype) / 2 * np.abs(exact), smallest(dtype) / 2)
-        error = np.abs(got.astype(np.longdouble) - exact)
-    fine = np.where(np.isfinite(exact), error <= allowed, (np.isnan(got) & np.isnan(exact)) | (got == exact))
-    assert fine.all(), (
-        f"ops.{contract.name} on {operands[0].dtype} {operands[0].shape}: {int((~fine).sum())} of {fine.size} are off, "
-        f"first {got[~fine][0]!r}, exact is {exact[~fine][0]!r}"
-    )
+Call = tuple[DType, Example]
+
+
+def calls_of(contract: Contract, dtypes: Sequence[DType]) -> list[Call]:
+    assert contract.examples is not None
+    return [(dtype, example) for dtype in dtypes for example in contract.examples(dtype)]
+
+
+def graph_of_calls(contract: Contract, calls: Sequence[Call]) -> Graph:
+    """All calls as one graph, operands and results in their order."""
+
+    def forward(*values: TensorValue) -> list[TensorValue]:
+        results: list[TensorValue] = []
+        rest = iter(values)
+        for _, example in calls:
+            operands = [next(rest) for _ in example.operands]
+            made = contract.build(*[operands] if contract.takes_list else operands, **example.parameters)
+            results += [made] if isinstance(made, TensorValue) else made
+        return results
+
+    arrays = [array for _, example in calls for array in example.operands]
+    return Graph(contract.name, forward, [TensorType(DType.from_numpy(array.dtype), array.shape) for array in arrays])
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_examples(name: str) -> None:
+    contract = CONTRACTS[name]
+    calls = calls_of(contract, contract.dtypes)
+    model = InferenceSession().load(graph_of_calls(contract, calls))
+    results = iter(_outputs(model, [array for _, example in calls for array in example.operands]))
+    for dtype, example in calls:
+        with np.errstate(all="ignore"):
+            exact = contract.reference(*wide_operands(dtype, example.operands), **example.parameters)
+        for part in exact if isinstance(exact, tuple | list) else [exact]:
+            got = next(results)
+            assert got.shape == part.shape, f"ops.{name}({dict(example.parameters)})"
+            check_result(contract, example.parameters, got, np.asarray(part), example.operands)
+    assert not list(results)
 
 
 def test_matmul() -> None:
@@ -186,25 +153,16 @@ def test_interpreted_equals_compiled(name: str) -> None:
     dtypes = contract.dtypes[:1] if DType.float32 in contract.dtypes else contract.dtypes[:2]
     shape = ["n"] if contract.layout == "elements" else ["rows", "n"]
     graph = graph_of(contract, dtypes, [shape] * contract.operands)
-    options = CompileOptions()
-    model = InferenceSession().load(graph, options)
     if contract.layout == "elements":
         inputs = [array[:300] for dtype in dtypes for array in _samples(contract, dtype)]
-        dims = {"n": 300}
     else:
         inputs = [row_operand(dtype, 70) for dtype in dtypes]
-        dims = {"rows": len(inputs[0]), "n": 70}
-    module = graph.module
-    lower(module, "tile", options, host_target(options.vector_bits))
-    entry = next(op.sym_name.data for op in module.ops if isinstance(op, FuncOp))
-    compiled = _outputs(model, inputs)
-    constants = [
-        np.frombuffer(spec.data or b"", spec.dtype.to_numpy()).copy()
-        for spec in model._compiled.buffers
-        if spec.role is BufferRole.CONSTANT
-    ]
-    result = interpret(module, entry, [*inputs, *constants, *map(np.zeros_like, compiled)], dims)
-    assert result.failed is None
-    for number, (array, wanted) in enumerate(zip(result.arrays[-len(compiled) :], compiled, strict=True)):
-        assert array is not None
-        assert_same_bits(array, wanted, f"output {number}")
+    check_graph_both_ways(graph, inputs)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_interpreted_equals_compiled_of_examples(name: str) -> None:
+    contract = CONTRACTS[name]
+    calls = calls_of(contract, contract.dtypes[:1])
+    inputs = [array for _, example in calls for array in example.operands]
+    check_graph_both_ways(graph_of_calls(contract, calls), inputs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 from halfulp import ops
@@ -9,6 +10,8 @@ from halfulp.ops.contract import CONTRACTS
 from halfulp.ops.table import table
 
 README = Path(__file__).parents[2] / "ops" / "README.md"
+WITHOUT_NUMBERS = {"call", "cond", "custom", "getitem", "inplace_custom", "print", "transfer_to", "while_loop"}
+"""What only arranges other ops, or shows their results: it computes nothing that could be off."""
 
 
 def test_table_is_up_to_date() -> None:
@@ -19,3 +22,12 @@ def test_table_is_up_to_date() -> None:
 
 def test_contracts_are_of_public_ops() -> None:
     assert {name for name in CONTRACTS if getattr(ops, name, None) is not CONTRACTS[name].build} == set()
+
+
+def test_every_op_has_a_contract() -> None:
+    public = {
+        name
+        for name, function in vars(ops).items()
+        if inspect.isfunction(function) and function.__module__.startswith("halfulp.ops.")
+    }
+    assert public - set(CONTRACTS) - WITHOUT_NUMBERS == set()
