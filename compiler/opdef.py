@@ -66,6 +66,8 @@ class OpDef:
         parameters: what must be known while the graph is built.
         fastmath: whether LLVM allows fastmath flags on what it computes.
         defines_symbols: whether its results may have sizes that are symbols not known before.
+        has_epilogue: of an opaque op with one result, whether maps behind it may be computed before it is stored. Its
+            recipe then gets, in place of ``results``, the `Destination` that takes the result block by block.
         recipe: of a map, ``recipe(builder, call, *blocks) -> block``: the op on blocks or scalars, with
             `halfulp.compiler.tile_builder`. Of an opaque op, ``recipe(entry, call, operands, results)``: kernels and
             launches on references.
@@ -85,6 +87,7 @@ class OpDef:
     parameters: tuple[ParameterSpec, ...] = ()
     fastmath: bool = False
     defines_symbols: bool = False
+    has_epilogue: bool = False
     recipe: Callable[..., Any] | None = None
     access: Callable[[OpCall], Sequence[AxisAccess]] | None = None
     reduction: Callable[[OpCall], str] | None = None

@@ -8,15 +8,18 @@ f32, and one rounding at the end. Integers wrap.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType as BlockType
 
 from halfulp.compiler import Dim, DType, Graph, GraphError, TensorType, TensorValue
+from halfulp.compiler.dialects.tile import DYNAMIC
 from halfulp.compiler.dims import StaticDim
 from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import OpCall, OpDef
+from halfulp.compiler.passes.graph_to_tile.epilogue import Destination
 from halfulp.compiler.registry import register_op
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 from halfulp.compiler.types import shape_text
@@ -27,8 +30,28 @@ from .elementwise import Flags, check_dtypes
 from .promotion import TensorValueLike, as_tensors
 from .reshaping import squeeze, unsqueeze
 
-ROWS, COLUMNS, INNER = 16, 128, 128
-"""Elements of a block: what a program reads of the right operand at a time is 64 KiB of f32, a part of an L2 cache."""
+
+@dataclass(frozen=True)
+class Blocks:
+    """What a program computes, ``rows`` by ``columns``, and how much of k it takes in at a time."""
+
+    rows: int
+    columns: int
+    inner: int
+
+
+TILES = Blocks(384, 256, 192)
+"""At most, in elements of 4 bytes: the sums, 384 KiB, and the part of the right operand, 192 KiB, stay in a core's
+second cache while they are used some hundred times."""
+FEW_ROWS = 16
+"""Up to so many rows, most of the time goes into reading the right operand, once."""
+LONG_RUN, SHORT_RUN = 4096, 512
+"""Columns of a program then: long runs where they come from memory, and where from a cache, work for several cores."""
+CACHED_BYTES = 1 << 24
+GPU_BLOCKS = Blocks(16, 128, 128)
+"""64 KiB of f32 of the right operand at a time, which is what shared memory holds."""
+MULTIPLE = 32
+"""Columns of a block are a multiple of this, so that no vector of them is cut."""
 
 
 def matmul(lhs: TensorValueLike, rhs: TensorValueLike, *, fastmath: Flags = None) -> TensorValue:
@@ -83,35 +106,81 @@ def _infer(operands: Sequence[TensorType], parameters: Mapping[str, Any]) -> lis
     return [TensorType(a.dtype, (*batch, a.shape[-2], b.shape[-1]), a.device)]
 
 
-def _rows_of_block(call: OpCall) -> int:
-    """Rows of a program's block: few if the result is known to have few."""
-    rows = call.results[0].shape[-2]
-    return 1 << max(min(ROWS, int(rows)) - 1, 0).bit_length() if isinstance(rows, StaticDim) else ROWS
+def _blocks(call: OpCall, few_rows: bool, size: int) -> Blocks:
+    """Blocks for these shapes, on sums of ``size`` bytes; an axis of known size is cut evenly."""
+    a, b = call.operands
+    rows, inner, columns = a.shape[-2], a.shape[-1], b.shape[-1]
+    if not call.results[0].device.is_host:
+        return replace(GPU_BLOCKS, rows=1 << (_cut(rows, GPU_BLOCKS.rows, 1) - 1).bit_length())
+    if few_rows:
+        known = isinstance(inner, StaticDim) and isinstance(columns, StaticDim)
+        is_cached = known and int(inner) * int(columns) * b.dtype.size_in_bytes <= CACHED_BYTES
+        run = (SHORT_RUN if is_cached else LONG_RUN) * 4 // size
+        return Blocks(_cut(rows, FEW_ROWS, 1), _cut(columns, run, MULTIPLE), _cut(inner, TILES.inner, 1))
+    most = replace(TILES, rows=TILES.rows * 4 // size, inner=TILES.inner * 4 // size)
+    return Blocks(_cut(rows, most.rows, 1), _cut(columns, most.columns, MULTIPLE), _cut(inner, most.inner, 1))
 
 
-def _recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
-    (target,), dtype = results, call.operands[0].dtype
-    element = dtype.to_element_type()
-    sum_element = DType.float32.to_element_type() if dtype.is_float and dtype.bits < 32 else element
-    rank, rows = len(target.shape), _rows_of_block(call)
+def _cut(size: Dim, most: int, multiple: int) -> int:
+    """The size of equal parts of an axis, ``most`` at most and a multiple of ``multiple``."""
+    if not isinstance(size, StaticDim):
+        return most
+    parts = max(-(-int(size) // most), 1)
+    return max(-(-int(size) // parts // multiple) * multiple, multiple)
+
+
+def _recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], target: Destination) -> None:
+    """One launch; two where only the run can tell whether there are few rows, of which one has no programs then."""
+    rows = call.operands[0].shape[-2]
+    count = entry.dim(target.arguments[-1], call.results[0].rank - 2)
+    if isinstance(rows, StaticDim) or not call.results[0].device.is_host:
+        is_few = isinstance(rows, StaticDim) and int(rows) <= FEW_ROWS
+        _launch(entry, call, operands, target, is_few, count)
+        return
+    is_few_now = entry.compare("le", count, FEW_ROWS)
+    _launch(entry, call, operands, target, True, entry.select(is_few_now, count, entry.index(0)))
+    _launch(entry, call, operands, target, False, entry.select(is_few_now, entry.index(0), count))
+
+
+def _launch(
+    entry: EntryBuilder, call: OpCall, operands: Sequence[Value], target: Destination, few_rows: bool, count: Value
+) -> None:
+    """A kernel for few or for many rows, run on ``count`` rows."""
+    dtype, rank, refs = call.operands[0].dtype, call.results[0].rank, [*operands, *target.arguments]
+    sums = DType.float32 if dtype.is_float and dtype.bits < 32 else dtype
+    block = _blocks(call, few_rows, max(sums.size_in_bytes, 4))
 
     def body(k: KernelBuilder) -> None:
-        a, b, c = k.arguments
+        a, b, *rest = k.arguments
+        c = rest[-1]
         *batch, i, j = k.program_ids
         at_a, at_b = (_batch_index(shape, batch, call) for shape in (call.operands[0].shape, call.operands[1].shape))
+        inner = k.dim(a, len(at_a) + 1)
 
-        def step(inner: Value, total: Value) -> list[Value]:
-            left = k.load(_window(k, a, [*at_a, i, inner], (rows, INNER)))
-            right = k.load(_window(k, b, [*at_b, inner, j], (INNER, COLUMNS)))
-            return [k.dot(left, right, total)]
+        def step(part: Value, total: Value) -> list[Value]:
+            left = k.load(_window(k, a, [*at_a, i, part], (block.rows, block.inner)))
+            right = k.load(_window(k, b, [*at_b, part, j], (block.inner, block.columns)))
+            counts = [
+                _count(k, c, rank - 2, i, block.rows),
+                _count(k, c, rank - 1, j, block.columns),
+                _count(k, a, len(at_a) + 1, part, block.inner),
+            ]
+            return [k.dot(left, right, total, counts=counts)]
 
-        zero = k.constant(0, BlockType(sum_element, [rows, COLUMNS]))
-        (total,) = k.for_loop(0, (k.dim(a, len(at_a) + 1) + (INNER - 1)) // INNER, [zero], step)
-        k.store(k.cast(total, element), _window(k, c, [*batch, i, j], (rows, COLUMNS)))
+        zero = k.constant(0, BlockType(sums.to_element_type(), [block.rows, block.columns]))
+        (total,) = k.for_loop(0, (inner + (block.inner - 1)) // block.inner, [zero], step)
+        place = [*batch, i * block.rows, j * block.columns]
+        target.store(k, rest, k.cast(total, dtype.to_element_type()), place)
 
-    sizes = [entry.dim(target, axis) for axis in range(rank)]
-    grid = [*sizes[:-2], (sizes[-2] + (rows - 1)) // rows, (sizes[-1] + (COLUMNS - 1)) // COLUMNS]
-    entry.launch("matmul", [*operands, target], grid, body)
+    *sizes, n = (entry.dim(refs[-1], axis) for axis in range(rank))
+    programs = [(count + (block.rows - 1)) // block.rows, (n + (block.columns - 1)) // block.columns]
+    entry.launch(target.named("matmul_rows" if few_rows else "matmul"), refs, [*sizes[:-1], *programs], body)
+
+
+def _count(k: KernelBuilder, ref: Value, axis: int, number: Value, size: int) -> Value | int:
+    """How many elements of block ``number`` of an axis, and of those after it, there are; ``size`` if all are whole."""
+    extent = ref.shape[axis]
+    return size if extent != DYNAMIC and extent % size == 0 else k.dim(ref, axis) - number * size
 
 
 def _batch_index(shape: Shape, batch: Sequence[Value], call: OpCall) -> list[Value | int]:
@@ -128,7 +197,9 @@ def _window(k: KernelBuilder, ref: Value, indices: Sequence[Value | int], block:
     return k.window(ref, indices, [1] * lead + list(block), squeezed=range(lead))
 
 
-MATMUL = register_op(OpDef("matmul", "opaque", ("lhs", "rhs"), _infer, fastmath=True, recipe=_recipe))
+MATMUL = register_op(
+    OpDef("matmul", "opaque", ("lhs", "rhs"), _infer, fastmath=True, has_epilogue=True, recipe=_recipe)
+)
 
 
 def _tolerance(epsilon: float, a: Array, b: Array) -> Array:

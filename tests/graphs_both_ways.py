@@ -13,26 +13,25 @@ from halfulp.compiler.artifact import BufferRole, BufferSpec
 from halfulp.compiler.codegen.cpu import host_target
 from halfulp.compiler.dims import SymbolicDim
 from halfulp.compiler.interpreter import interpret
+from halfulp.compiler.interpreter.frame import Observer
 from halfulp.compiler.pipeline import lower
-from halfulp.runtime import InferenceSession
+from halfulp.runtime import InferenceSession, Model
 
 
-def both_results(
-    graph: Graph, inputs: Sequence[Array], options: CompileOptions | None = None
-) -> tuple[list[Array], list[Array]]:
-    """What the compiled graph makes of the inputs, and what the interpreter makes of its kernels."""
-    options = options or CompileOptions()
-    model = InferenceSession().load(graph, options)
-    compiled = [buffer.to_numpy() for buffer in model.execute(*inputs)]
+def interpreted_results(
+    graph: Graph, model: Model, inputs: Sequence[Array], observers: Sequence[Observer] = ()
+) -> list[Array]:
+    """What the interpreter makes of the kernels of a graph that is loaded as ``model``."""
     module = graph.module.clone()
-    lower(module, "tile", options, host_target(options.vector_bits))
+    lower(module, "tile", model.options, host_target(model.options.vector_bits))
     buffers = [spec for spec in model._compiled.buffers if spec.role is not BufferRole.INTERMEDIATE]
     sources = [_source(spec, inputs) for spec in buffers]
-    result = interpret(module, entry_of(module).sym_name.data, sources, _dims(graph, inputs))
+    result = interpret(module, entry_of(module).sym_name.data, sources, _dims(graph, inputs), observers)
     assert result.failed is None, result.failed
     outputs = [array for spec, array in zip(buffers, result.arrays, strict=True) if spec.role is BufferRole.OUTPUT]
-    shaped = [array.reshape(wanted.shape) for array, wanted in zip(outputs, compiled, strict=True) if array is not None]
-    return compiled, shaped
+    scalars = [not value.shape for value in graph.outputs]
+    pairs = zip(outputs, scalars, strict=True)
+    return [array.reshape([] if scalar else array.shape) for array, scalar in pairs if array is not None]
 
 
 def _dims(graph: Graph, inputs: Sequence[Array]) -> dict[str, int]:
@@ -60,7 +59,9 @@ def _source(spec: BufferSpec, inputs: Sequence[Array]) -> Any:
 
 def check_graph_both_ways(graph: Graph, inputs: Sequence[Array], options: CompileOptions | None = None) -> list[Array]:
     """Compiled and interpreted results are the same bits; the results."""
-    compiled, interpreted = both_results(graph, inputs, options)
+    model = InferenceSession().load(graph, options or CompileOptions())
+    compiled = [buffer.to_numpy() for buffer in model.execute(*inputs)]
+    interpreted = interpreted_results(graph, model, inputs)
     for number, (array, wanted) in enumerate(zip(interpreted, compiled, strict=True)):
         assert_same_bits(array, wanted, f"output {number}, interpreted")
     return compiled

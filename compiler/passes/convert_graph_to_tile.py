@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
-from xdsl.ir import SSAValue
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects import graph
 from ..dialects.graph.types import tensor_type
 from ..numerics import CONTRACTIONS
 from ..registry import find_op
-from .fuse_ops import reduces_rows, space_of
+from .fuse_ops import has_epilogue, reduces_rows, space_of
 from .graph_to_tile.access import identity, resolve, shape_in_memory, view_of
 from .graph_to_tile.calls import lower_alias, lower_custom, lower_opaque
 from .graph_to_tile.column_kernel import emit_column_reduction
@@ -22,6 +22,7 @@ from .graph_to_tile.copies import emit_copy
 from .graph_to_tile.entry import Entry
 from .graph_to_tile.group import Group
 from .graph_to_tile.group_kernel import GroupKernel
+from .graph_to_tile.regions import lower_cond, lower_while
 from .graph_to_tile.schedule import Unit, units_in_order
 
 
@@ -70,21 +71,44 @@ class ConvertGraphToTilePass(ModulePass):
 def lower_graph(op: graph.GraphOp, fp_contract: str, names: set[str]) -> Entry:
     """The entry function of one graph, and the kernels that it launches, whose names are added to ``names``."""
     entry = Entry(op, names)
-    entry.builder.fp_contract = fp_contract
-    for unit in units_in_order(op):
-        lower_unit(entry, unit)
+    entry.fp_contract = entry.builder.fp_contract = fp_contract
+    lower_block(entry, op.body.block)
     for source, output in entry.copied_outputs():
         emit_copy(entry.builder, source, output)
     entry.builder.finish()
     return entry
 
 
+def lower_block(entry: Entry, block: Block) -> None:
+    """What the ops of one block need, those in their regions included."""
+    for unit in units_in_order(block):
+        lower_unit(entry, unit)
+
+
 def lower_unit(entry: Entry, unit: Unit) -> None:
     """One kernel for a group of fused ops; what an op of its own needs."""
     first = unit.members[0]
-    if isinstance(first, graph.CustomOp):
+    if isinstance(first, graph.ApplyOp):
+        _lower_applied(entry, unit, first)
+    elif isinstance(first, graph.KernelCallOp):
         lower_custom(entry, first)
-        return
+    elif isinstance(first, graph.CondOp):
+        lower_cond(entry, first, lower_block)
+    elif isinstance(first, graph.WhileOp):
+        lower_while(entry, first, lower_block)
+    elif isinstance(first, graph.PrintTextOp):
+        entry.builder.print(first.text)
+    elif isinstance(first, graph.LoadOp):
+        emit_copy(entry.builder, entry.ref(first.buffer), entry.ref(first.result))
+    elif isinstance(first, graph.StoreOp):
+        emit_copy(entry.builder, entry.ref(first.value), entry.ref(first.buffer))
+    else:
+        assert isinstance(first, graph.PrintOp)
+        is_scalar = not first.type.shape
+        entry.builder.print_tensor(entry.ref(first.value), first.text, first.type.dtype, is_scalar=is_scalar)
+
+
+def _lower_applied(entry: Entry, unit: Unit, first: graph.ApplyOp) -> None:
     members = [part for part in unit.members if isinstance(part, graph.ApplyOp)]
     kind = find_op(first.callee.data, first.subject).kind
     if unit.fused or kind == "map" or (kind == "reduce" and reduces_rows(members[0])):
@@ -98,13 +122,16 @@ def lower_unit(entry: Entry, unit: Unit) -> None:
     elif kind == "reduce":
         emit_column_reduction(entry, members[0])
     else:
-        lower_opaque(entry, members[0])
+        lower_opaque(entry, members[0], [], members[0].outputs)
 
 
 def _lower_group(entry: Entry, members: list[graph.ApplyOp]) -> None:
     inside = set(members)
     outputs = list(dict.fromkeys(value for part in members for value in _read_outside(part, inside)))
-    if outputs:
+    head, *behind = sorted(members, key=lambda op: not has_epilogue(op))
+    if outputs and has_epilogue(head):
+        lower_opaque(entry, head, behind, outputs)
+    elif outputs:
         GroupKernel(entry, Group(members, outputs, space_of(members))).launch()
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation
 from xdsl.passes import ModulePass
 
 from ..dialects import graph
@@ -33,8 +33,10 @@ class FuseOpsPass(ModulePass):
 
     A group has a space, a shape ``[outer..., n]``. Its ops are maps over the space or over its rows
     (``[outer..., 1]``), reductions along the last axis, and broadcasts of a row's value over the row. So softmax and
-    layer norm are one group each. An op joins the groups of its operands, and joins them to each other, where
-    no path leads out of the group and back into it.
+    layer norm are one group each. An op with kernels of its own that has an epilogue (a product of matrices) takes in
+    the maps behind it, over the space of its result. An op joins the groups of its operands, and joins them to each
+    other, where no path leads out of the group and back into it. Each block is grouped by itself: no group reaches into
+    a branch or a loop, or out of it.
 
     Before::
 
@@ -52,7 +54,9 @@ class FuseOpsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for part in op.body.block.ops:
             if isinstance(part, graph.GraphOp):
-                Grouping(part).mark()
+                count = 0
+                for block in graph.blocks_of(part):
+                    count = Grouping(block).mark(count)
 
 
 def definition_of(op: Operation) -> OpDef | None:
@@ -89,9 +93,15 @@ def broadcasts_rows(op: graph.ApplyOp) -> bool:
     return through(op, identity(rank)) == (*identity(rank - 1), Position(None))
 
 
+def has_epilogue(op: Operation) -> bool:
+    """Whether an op has kernels of its own, and maps behind it can be computed before they store its result."""
+    definition = definition_of(op)
+    return definition is not None and definition.has_epilogue
+
+
 @dataclass
 class Group:
-    """Ops that become one kernel. ``space`` None: an op with kernels of its own."""
+    """Ops that become one kernel. ``space`` None: an op that is no part of one, or has kernels of its own."""
 
     members: list[Operation]
     space: Space | None
@@ -99,21 +109,26 @@ class Group:
 
 
 class Grouping:
-    """The groups of one graph, built in the order of its ops."""
+    """The groups of one block of a graph, built in the order of its ops."""
 
-    def __init__(self, op: graph.GraphOp) -> None:
+    def __init__(self, block: Block) -> None:
         self.groups: dict[int, Group] = {}
         self.group_of: dict[Operation, int] = {}
-        for number, part in enumerate(op.body.block.ops):
+        self.waits_for = {later: earlier for earlier, later in graph.effects_in_order(block)}
+        for number, part in enumerate(block.ops):
             if isinstance(part, graph.RegisteredOp):
                 self._place(part, number)
+            else:
+                self.groups[number] = Group([part], None, self._depends(part))
+                self.group_of[part] = number
 
-    def mark(self) -> None:
-        """Writes the group of every op that can share a kernel."""
+    def mark(self, count: int) -> int:
+        """Writes the group of every op that can share a kernel; numbers start at ``count``, the next one is returned."""
         numbers: dict[int, int] = {}
         for op, key in self.group_of.items():
-            if self.groups[key].space is not None and not _only_views(self.groups[key]):
-                op.attributes[GROUP] = IntegerAttr(numbers.setdefault(key, len(numbers)), i64)
+            if self.groups[key].space is not None and not _stands_alone(self.groups[key]):
+                op.attributes[GROUP] = IntegerAttr(numbers.setdefault(key, count + len(numbers)), i64)
+        return count + len(numbers)
 
     def _place(self, op: graph.RegisteredOp, number: int) -> None:
         self.groups[number] = Group([op], _space_of(op), self._depends(op))
@@ -123,14 +138,16 @@ class Grouping:
         for candidate in sorted(self._producers(op), reverse=True):
             self._try_merge(self.group_of[op], candidate)
 
-    def _operand_groups(self, op: graph.RegisteredOp) -> Iterator[tuple[Operation, int]]:
-        for operand in op.arguments:
+    def _operand_groups(self, op: Operation) -> Iterator[tuple[Operation, int]]:
+        for operand in graph.values_read(op):
             producer = operand.owner
             if isinstance(producer, Operation) and producer in self.group_of:
                 yield producer, self.group_of[producer]
 
-    def _depends(self, op: graph.RegisteredOp) -> set[int]:
-        return {key for _, key in self._operand_groups(op)}
+    def _depends(self, op: Operation) -> set[int]:
+        before = self.waits_for.get(op)
+        effects = set() if before is None else {self.group_of[before]}
+        return {key for _, key in self._operand_groups(op)} | effects
 
     def _producers(self, op: graph.RegisteredOp) -> set[int]:
         """Groups that ``op`` could join: of operands that need not go through memory."""
@@ -148,6 +165,8 @@ class Grouping:
             return
         if self._path_between(key, other) or self._path_between(other, key):
             return
+        if self._feeds_epilogue_op(key, other) or self._feeds_epilogue_op(other, key):
+            return
         if self._crosses_boundary(self.groups[key], self.groups[other]):
             return
         low, high = sorted((key, other))
@@ -160,6 +179,11 @@ class Grouping:
         for group in self.groups.values():
             if high in group.depends:
                 group.depends = (group.depends - {high}) | {low}
+
+    def _feeds_epilogue_op(self, key: int, other: int) -> bool:
+        """Whether an op of ``key`` that has an epilogue reads from ``other``, which it needs in memory."""
+        heads = filter(has_epilogue, self.groups[key].members)
+        return any(source == other for op in heads for _, source in self._operand_groups(op))
 
     def _crosses_boundary(self, group: Group, other: Group) -> bool:
         """Whether an op of one uses a boundary op of the other."""
@@ -177,6 +201,10 @@ class Grouping:
         a, b = group.space, other.space
         assert a is not None
         assert b is not None
+        heads = [op for op in (*group.members, *other.members) if has_epilogue(op)]
+        if heads:
+            alone = len(heads) == 1 and not _has_reductions(group) and not _has_reductions(other)
+            return a if a == b and alone else None
         if a == b:
             return a
         if len(a) != len(b):
@@ -208,8 +236,11 @@ def _too_large(group: Group, other: Group) -> bool:
     return len(members) > MOST_OPS or len(reductions) > MOST_REDUCTIONS
 
 
-def _only_views(group: Group) -> bool:
-    """Whether the group computes nothing: whoever reads a view then looks through it."""
+def _stands_alone(group: Group) -> bool:
+    """Whether the group computes nothing, so that whoever reads its views looks through them, or has one op that has
+    kernels of its own."""
+    if len(group.members) == 1 and has_epilogue(group.members[0]):
+        return True
     return all(definition is not None and definition.kind == "view" for definition in map(definition_of, group.members))
 
 
@@ -225,7 +256,7 @@ def _space_of(op: graph.RegisteredOp) -> Space | None:
     if definition is None or len(op.outputs) != 1:
         return None
     assert isinstance(op, graph.ApplyOp)
-    if definition.kind == "map":
+    if definition.kind == "map" or definition.has_epilogue:
         return shape_in_memory(op.outputs[0])
     if definition.kind == "reduce" and reduces_rows(op):
         return shape_in_memory(op.arguments[0])

@@ -1,6 +1,6 @@
 """The entry function of a graph: a reference argument for each buffer that the runtime provides.
 
-Arguments stand in the order inputs, weights, constants, outputs, printed values. Each carries its role, index, name
+Arguments stand in the order inputs, weights, constants, outputs. Each carries its role, index, name
 and graph type as argument attributes, so that symbolic dims keep their names, and a constant carries its data.
 """
 
@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from xdsl.dialects import func
 from xdsl.dialects.arith import FastMathFlagsAttr
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ArrayAttr, DictionaryAttr, IntegerAttr, ModuleOp, StringAttr, i64
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...artifact import BufferRole
 from ...dialects import graph
 from ...dialects.graph.call import fastmath_attribute
-from ...dialects.graph.types import graph_tensor, tensor_type
+from ...dialects.graph.types import graph_input, tensor_type
 from ...dialects.tile import RefType
 from ...dims import Dim, StaticDim, SymbolicDim, fold
-from ...tile_builder import EntryBuilder, Value
+from ...op_numerics import op_numerics
+from ...tile_builder import EntryBuilder, TileBuilder, Value
 from ...types import TensorType
 
 ROLE, INDEX, NAME, TYPE, DATA = (f"halfulp.{key}" for key in ("role", "index", "name", "type", "data"))
@@ -36,6 +37,13 @@ def flags_of(op: graph.RegisteredOp) -> FastMathFlagsAttr:
     return fastmath_attribute(op.flags or frozenset())
 
 
+def adopt_numerics(builder: TileBuilder, op: graph.RegisteredOp, fp_contract: str) -> None:
+    """What ``builder`` emits from now on has the flags of ``op`` and its mode; ``fp_contract`` if it has none."""
+    own = op_numerics(op)
+    builder.fastmath = flags_of(op)
+    builder.fp_contract = fp_contract if own is None else own.fp_contract
+
+
 def dim_texts(tensor: TensorType) -> tuple[str, ...]:
     """The dims of a tensor in memory, as text."""
     return tuple(str(dim) for dim in tensor.shape) or ("1",)
@@ -50,9 +58,7 @@ class Entry:
         self.kernels = ModuleOp([])
         self._types: list[Attribute] = []
         self._attributes: list[DictionaryAttr] = []
-        prints = [part for part in op.body.walk() if isinstance(part, graph.PrintOp)]
-        self.leaving = [*op.outputs, *(part.value for part in prints)]
-        owners = self._collect(prints)
+        owners = self._collect()
         block = Block(arg_types=self._types)
         self.function = func.FuncOp(
             op.sym_name.data,
@@ -61,6 +67,7 @@ class Entry:
             arg_attrs=ArrayAttr(self._attributes),
         )
         self.builder = EntryBuilder(self.kernels, self.function, names)
+        self.fp_contract = "on"  # of the compilation; an op may have its own
         self.refs: dict[SSAValue, Value] = {}
         self.outputs: list[Value] = []
         for owner, argument in zip(owners, block.args, strict=True):
@@ -71,8 +78,8 @@ class Entry:
                 self.refs[owner] = value
         self._claim_outputs()
 
-    def _collect(self, prints: Sequence[graph.PrintOp]) -> list[SSAValue | None]:
-        """Declares all arguments; gives the graph value that each one holds, None for what leaves the graph."""
+    def _collect(self) -> list[SSAValue | None]:
+        """Declares all arguments; gives the graph value that each one holds, None for outputs."""
         owners: list[SSAValue | None] = []
         for index, (name, argument) in enumerate(self.op.inputs.items()):
             owners.append(argument)
@@ -88,9 +95,6 @@ class Entry:
         for index, value in enumerate(self.op.outputs):
             owners.append(None)
             self._declare(BufferRole.OUTPUT, index, f"output_{index}", tensor_type(value))
-        for index, part in enumerate(prints):
-            owners.append(None)
-            self._declare(BufferRole.PRINTED, index, part.label.data, part.type)
         return owners
 
     def _declare(
@@ -100,7 +104,7 @@ class Entry:
             ROLE: StringAttr(role.value),
             INDEX: IntegerAttr(index, i64),
             NAME: StringAttr(name),
-            TYPE: graph_tensor(tensor),
+            TYPE: graph_input(tensor),
         }
         if data is not None:
             attributes[DATA] = data
@@ -108,13 +112,18 @@ class Entry:
         self._attributes.append(DictionaryAttr(attributes))
 
     def _claim_outputs(self) -> None:
-        """A computed value that the graph returns or prints is written to its buffer right away."""
-        for value, ref in zip(self.leaving, self.outputs, strict=True):
+        """A computed value that the graph returns is written to the output right away."""
+        for value, ref in zip(self.op.outputs, self.outputs, strict=True):
             if value not in self.refs:
                 self.refs[value] = ref
 
     def ref(self, value: SSAValue) -> Value:
-        """The buffer of a graph value; a new one between kernels if it has none."""
+        """The buffer of a graph value; a new one between kernels if it has none.
+
+        A value that a loop starts with, and nobody else wants, is written to where the loop carries it.
+        """
+        if value not in self.refs and (carried := _carried_as(value)) is not None:
+            self.refs[value] = self.ref(carried)
         if value not in self.refs:
             tensor = tensor_type(value)
             self.refs[value] = self.builder.buffer(dim_texts(tensor), tensor.dtype.to_element_type())
@@ -134,5 +143,14 @@ class Entry:
 
     def copied_outputs(self) -> Sequence[tuple[Value, Value]]:
         """(source, output) where a value that leaves lives elsewhere: an input, or the same value again."""
-        pairs = zip(self.leaving, self.outputs, strict=True)
+        pairs = zip(self.op.outputs, self.outputs, strict=True)
         return [(self.refs[value], ref) for value, ref in pairs if self.refs[value].ssa is not ref.ssa]
+
+
+def _carried_as(value: SSAValue) -> SSAValue | None:
+    """The result of a loop beside the op of ``value``, if to start that loop is all that ``value`` is for."""
+    uses = list(value.uses)
+    loop = uses[0].operation if len(uses) == 1 else None
+    if isinstance(loop, graph.WhileOp) and isinstance(value.owner, Operation) and loop.parent is value.owner.parent:
+        return loop.outputs[uses[0].index]
+    return None

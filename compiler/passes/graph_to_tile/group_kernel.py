@@ -17,8 +17,9 @@ from ...dialects.tile.reduction import safe_flags
 from ...dims import Dim, StaticDim
 from ...registry import find_op
 from ...tile_builder import KernelBuilder, Value
-from .access import Positions, call_of, resolve
+from .access import Positions, call_of
 from .entry import Entry, flags_of
+from .evaluation import Evaluation
 from .group import Group
 
 CHUNK = 4096
@@ -65,7 +66,7 @@ class GroupKernel:
         count = len(self.sources) + len(self.group.outputs)
         refs = dict(zip((*self.sources, *self.group.outputs), k.arguments[:count], strict=True))
         starts = dict(zip(self.starts, k.arguments[count:-1], strict=True))
-        program = Program(self.group, k, refs, starts, self.flat)
+        program = Program(self.group, k, refs, starts, self.flat, self.entry.fp_contract)
         if not self.group.reductions:
             *outer, chunk = k.program_ids
             program.store_block(outer, chunk * CHUNK, CHUNK)
@@ -75,7 +76,7 @@ class GroupKernel:
             program.run_row(k.program_ids, k.arguments[-1], None)
 
 
-class Program:
+class Program(Evaluation):
     """One program of the kernel: evaluates values of the group at a block of a row."""
 
     def __init__(
@@ -85,44 +86,29 @@ class Program:
         refs: dict[SSAValue, Value],
         starts: dict[Dim, Value],
         flat: bool,
+        fp_contract: str,
     ) -> None:
-        self.group, self.k, self.refs, self.starts, self.flat = group, k, refs, starts, flat
+        super().__init__(group, k, refs, starts, fp_contract)
+        self.flat = flat
         self.outer: Sequence[Value] = ()
         self.column: Value | int = 0
         self.size = CHUNK
         self.rows: dict[SSAValue, Value] = {}
-        self.memo: dict[SSAValue, Value] = {}
 
     # -- evaluation
 
+    @property
+    def block_shape(self) -> Sequence[int]:
+        return [self.size]
+
     def at(self, column: Value | int) -> None:
-        """Moves along the row; blocks evaluated elsewhere are forgotten."""
-        self.column, self.memo = column, {}
+        """Moves along the row; blocks evaluated elsewhere are forgotten, what belongs to the row is not."""
+        self.column, self.known = column, dict(self.rows)
 
-    def evaluate(self, value: SSAValue) -> Value:
-        """The block of ``value`` here; a scalar if all its elements are one."""
-        if value in self.rows:
-            return self.rows[value]
-        if value not in self.memo:
-            op = value.owner
-            if isinstance(op, graph.ApplyOp) and op in self.group.inside:
-                self.memo[value] = self._compute(op)
-            else:
-                self.memo[value] = self._load(*resolve(value, self.group.positions(value), self.group.inside))
-        return self.memo[value]
-
-    def _compute(self, op: graph.ApplyOp) -> Value:
-        definition = find_op(op.callee.data, op.subject)
-        operands = [self.evaluate(operand) for operand in op.arguments]
-        if definition.kind == "view":
-            return operands[0]
-        assert definition.recipe is not None
-        self.k.fastmath = flags_of(op)
-        if any(operand.shape for operand in operands):
-            operands = [o if o.shape else self.k.splat(o, [self.size]) for o in operands]
-        result = definition.recipe(self.k, call_of(definition, op), *operands)
-        assert isinstance(result, Value)
-        return result
+    def know(self, values: dict[SSAValue, Value]) -> None:
+        """Values of the row that stay known wherever the program moves."""
+        self.rows |= values
+        self.known |= values
 
     def _load(self, value: SSAValue, positions: Positions) -> Value:
         ref, last = self.refs[value], len(self.group.space) - 1
@@ -140,13 +126,7 @@ class Program:
         return self.k.load(self._window(ref, indices, along))
 
     def _index(self, axis: int | None, offset: Dim, last: int) -> Value | int:
-        at: Value | int = 0 if axis is None else self.column if axis == last else self.outer[axis]
-        start: Value | int = int(offset) if isinstance(offset, StaticDim) else self.starts[offset]
-        if isinstance(at, int) and isinstance(start, int):
-            return at + start
-        if isinstance(start, int) and start == 0:
-            return at
-        return start + at if isinstance(start, Value) else at + start
+        return self.moved(0 if axis is None else self.column if axis == last else self.outer[axis], offset)
 
     def _window(self, ref: Value, indices: Sequence[Value | int], along: int) -> Value:
         """A block of the row: ``size`` elements along axis ``along``, one along the others."""
@@ -166,31 +146,30 @@ class Program:
     def _store(self, value: SSAValue) -> None:
         result, ref = self.evaluate(value), self.refs[value]
         if self.flat:
-            block = result if result.shape else self.k.splat(result, [self.size])
-            self.k.store(block, self._window(ref, [self.column], 0))
+            self.k.store(self.whole(result), self._window(ref, [self.column], 0))
         elif self.group.is_row_value(value):
             self.k.write(result, ref, *self.outer, 0)
         else:
-            block = result if result.shape else self.k.splat(result, [self.size])
-            self.k.store(block, self._window(ref, [*self.outer, self.column], len(self.outer)))
+            self.k.store(self.whole(result), self._window(ref, [*self.outer, self.column], len(self.outer)))
 
     def run_row(self, outer: Sequence[Value], count: Value, whole: int | None) -> None:
         """Computes a row: one pass for each depth of reductions, and a last one that stores.
 
-        ``whole``: the row's size if it is one block.
+        ``whole``: the row's size if it is one block, which is then evaluated once for all passes.
         """
         self.outer, self.size = outer, whole or CHUNK
+        self.at(0)
         for depth in range(1, max(self._depths().values()) + 1):
             ready = [op for op in self.group.reductions if self._depths()[op] == depth]
             if whole is not None:
-                self.at(0)
-                self.rows |= {op.outputs[0]: self._reduce(op, None) for op in ready}
+                self.know({op.outputs[0]: self._reduce(op, None) for op in ready})
             else:
                 self._reduce_in_chunks(ready, count)
-        self._row_outputs()
+        if whole is None:
+            self.at(0)
+        self._store_all([value for value in self.group.outputs if self.group.is_row_value(value)])
         full = [value for value in self.group.outputs if not self.group.is_row_value(value)]
         if full and whole is not None:
-            self.at(0)
             self._store_all(full)
         elif full:
             self._each_chunk(count, lambda: self._store_all(full))
@@ -210,8 +189,7 @@ class Program:
     def _reduce(self, op: graph.ApplyOp, count: Value | None) -> Value:
         definition = find_op(op.callee.data, op.subject)
         assert definition.reduction is not None
-        block = self.evaluate(op.arguments[0])
-        block = block if block.shape else self.k.splat(block, [self.size])
+        block = self.whole(self.evaluate(op.arguments[0]))
         self.k.fastmath = flags_of(op)
         return self.k.reduce(definition.reduction(call_of(definition, op)), block, count=count)
 
@@ -235,13 +213,7 @@ class Program:
             return joined
 
         totals = k.for_loop(0, (count + (CHUNK - 1)) // CHUNK, start, chunk)
-        self.rows |= {op.outputs[0]: total for op, total in zip(ops, totals, strict=True)}
-
-    def _row_outputs(self) -> None:
-        self.at(0)
-        for value in self.group.outputs:
-            if self.group.is_row_value(value):
-                self._store(value)
+        self.know({op.outputs[0]: total for op, total in zip(ops, totals, strict=True)})
 
     def _store_all(self, values: Sequence[SSAValue]) -> None:
         for value in values:
