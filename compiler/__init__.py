@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from .errors import CompileError, GraphError, GraphTypeError, HalfulpError, NotFoundError
     from .graph import Graph
     from .options import CompileOptions
-    from .types import TensorType
-    from .values import TensorValue, Weight
+    from .types import BufferType, TensorType
+    from .values import BufferValue, TensorValue, Weight
 
 _MODULES = {
     "device": ("DeviceRef",),
@@ -25,13 +25,15 @@ _MODULES = {
     "errors": ("CompileError", "GraphError", "GraphTypeError", "HalfulpError", "NotFoundError"),
     "graph": ("Graph",),
     "options": ("CompileOptions",),
-    "types": ("TensorType",),
-    "values": ("TensorValue", "Weight"),
+    "types": ("BufferType", "TensorType"),
+    "values": ("BufferValue", "TensorValue", "Weight"),
 }
 _MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "AlgebraicDim",
+    "BufferType",
+    "BufferValue",
     "CompileError",
     "CompileOptions",
     "DType",

@@ -13,6 +13,7 @@ import difflib
 import linecache
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,17 @@ class HalfulpError(Exception):
             return self.message
         return f"{self.message}\n  at {self.location.with_source()}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Python would call the class with the message alone, which those with further arguments do not take; a process
+        # pool waits forever for an error that cannot be read back.
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[HalfulpError], arguments: tuple[Any, ...], state: dict[str, Any]) -> HalfulpError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
+
 
 class GraphError(HalfulpError, ValueError):
     """A graph, a type, a dim or an option breaks a rule of the language."""
@@ -62,12 +74,16 @@ class CompileError(HalfulpError, RuntimeError):
 
 
 class FailedCheckError(HalfulpError, ValueError):
-    """A check inside a kernel failed. ``program`` is the program of the grid, counted row-major."""
+    """A check inside a kernel failed. ``program`` is the program of the grid, counted row-major.
 
-    def __init__(self, message: str, kernel: str, program: int) -> None:
+    ``is_bounds``: it is about an index that is out of bounds.
+    """
+
+    def __init__(self, message: str, kernel: str, program: int, *, is_bounds: bool = False) -> None:
         super().__init__(message)
         self.kernel = kernel
         self.program = program
+        self.is_bounds = is_bounds
 
 
 def near_names(name: str, known: Iterable[str]) -> str:

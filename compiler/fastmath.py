@@ -18,7 +18,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.irdl import IRDLOperation
 
 from .dialects import tile, vector_ext
-from .dialects.graph import CustomOp, GraphTensorType, RegisteredOp
+from .dialects.graph import GraphBufferType, GraphTensorType, KernelCallOp, RegisteredOp
 from .options import ordered_flags, parse_fastmath
 from .registry import find_op
 
@@ -27,7 +27,7 @@ LLVM_FLAGS = "fastmathFlags"
 
 
 def _is_float(value_type: Attribute) -> bool:
-    if isinstance(value_type, GraphTensorType):
+    if isinstance(value_type, GraphTensorType | GraphBufferType):
         return value_type.data.dtype.is_float
     element = value_type.element_type if isinstance(value_type, TensorType | VectorType) else value_type
     return isinstance(element, AnyFloat)
@@ -48,7 +48,7 @@ def carries_flags(op: Operation) -> bool:
     """
     if isinstance(op, RegisteredOp):
         is_float = any(_is_float(value.type) for value in (*op.operands, *op.results))
-        return is_float and (isinstance(op, CustomOp) or find_op(op.callee.data, op.subject).fastmath)
+        return is_float and (isinstance(op, KernelCallOp) or find_op(op.callee.data, op.subject).fastmath)
     if _property_name(op) is None or not op.results:
         return False
     operands, result = [operand.type for operand in op.operands], op.results[0].type

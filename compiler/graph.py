@@ -16,29 +16,53 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
+from copy import copy
 from typing import Any, TypeAlias
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
 from .device import DeviceRef
-from .dialects.graph import ApplyOp, ConstantOp, CustomOp, GraphOp, OutputOp, PrintOp, WeightOp, parameter_attribute
+from .dialects.graph import (
+    ApplyOp,
+    CondOp,
+    ConstantOp,
+    CustomOp,
+    GraphOp,
+    InplaceCustomOp,
+    LoadOp,
+    OutputOp,
+    PrintOp,
+    PrintTextOp,
+    RegisteredOp,
+    StoreOp,
+    WeightOp,
+    WhileOp,
+    parameter_attribute,
+)
+from .dialects.graph.printing import check_text
 from .dialects.graph.symbols import algebraic_input_message, first_algebraic, undefined_symbols
 from .dialects.graph.types import tensor_type
 from .dims import SymbolicDim
 from .errors import GraphError, GraphTypeError, NotFoundError, quoted_list
+from .fastmath_region import FastmathRegion
 from .graph_inputs import checked_input_types, input_names_for
 from .kernel_call import match_call, match_parameters
 from .locations import Located, location_attribute, location_of, user_location
+from .op_call import check_arity, infer_types, operand_role
 from .opdef import OpDef
 from .options import ordered_flags, parse_fastmath
+from .regions import OpenBlocks
 from .registry import find_kernel
-from .types import TensorType, shape_text
-from .values import TensorValue, Weight
+from .types import BufferType, TensorType, shape_text
+from .values import BufferValue, TensorValue, Weight
 
 TensorLike: TypeAlias = TensorValue | Weight
 Forward: TypeAlias = "Callable[..., TensorValue | Sequence[TensorValue] | None]"
 Flags: TypeAlias = "str | Iterable[str] | None"
+GraphOperation: TypeAlias = (
+    ConstantOp | RegisteredOp | CondOp | WhileOp | LoadOp | StoreOp | PrintOp | PrintTextOp | OutputOp
+)
 
 _open_graphs: ContextVar[tuple[Graph, ...]] = ContextVar("_open_graphs", default=())
 
@@ -79,11 +103,12 @@ class Graph:
         self.name = name
         self._op = GraphOp(name, dict(zip(names, types, strict=True)))
         self._op.location = location_attribute(user_location())
-        self._block = self._op.body.block
+        self.blocks = OpenBlocks(self._op.body.block)
         self._symbols = {symbol for input_type in types for symbol in input_type.symbols}
-        self._region_flags: frozenset[str] | None = None
+        self.region_flags: frozenset[str] | None = None
         self._weights: dict[str, tuple[Weight, TensorValue]] = {}
-        self.inputs = tuple(TensorValue(self, ssa, t) for ssa, t in zip(self._block.args, types, strict=True))
+        # A BufferValue for each BufferType, a TensorValue for any other; so that both can be used without a cast.
+        self.inputs: tuple[Any, ...] = tuple(map(self.value, self.blocks.root.args))
         if forward is not None:
             with self:
                 self._finish(forward(*self.inputs))
@@ -141,7 +166,7 @@ class Graph:
         output = self._output_op
         if output is None:
             raise GraphError(f"graph {self.name!r} has no outputs yet; end it with output(...)")
-        return tuple(self._value(value) for value in output.values)
+        return tuple(self.value(value) for value in output.values)
 
     @property
     def module(self) -> ModuleOp:
@@ -152,6 +177,29 @@ class Graph:
         """
         _ = self.outputs
         return ModuleOp([self._op.clone()])
+
+    def rewritten(self, change: Callable[[ModuleOp], None]) -> Graph:
+        """A copy of the finished graph whose IR ``change`` has changed; inputs, weights and name stay what they are.
+
+        For experiments: ``graph.rewritten(lambda module: SetOpNumericsPass(ops=(3,)).apply(Context(), module))``.
+
+        Raises:
+            GraphError: `output` was not called yet.
+        """
+        module = self.module
+        change(module)
+        (op,) = (part for part in module.body.block.ops if isinstance(part, GraphOp))
+        module.body.block.detach_op(op)
+        result = copy(self)
+        result._op, result.blocks = op, OpenBlocks(op.body.block)
+        result.inputs = tuple(map(result.value, op.body.block.args))
+        used = op.weights
+        result._weights = {
+            name: (weight, result.value(used[name].result))
+            for name, (weight, _) in self._weights.items()
+            if name in used
+        }
+        return result
 
     def __str__(self) -> str:
         return str(self._op)
@@ -173,10 +221,12 @@ class Graph:
                     f"graph {self.name!r}: output() was already called{self._end_place()}; pass all outputs to one call"
                 )
             subject = f"graph {self.name!r}"
+            if (place := self.blocks.place) is not None:
+                raise GraphError(f"{subject}: output() is called inside {place}; return the values from it instead")
             outputs = [self.operand(value, subject, f"output {i}") for i, value in enumerate(values)]
-        self._insert(OutputOp([value.ssa for value in outputs]))
+        self.insert(OutputOp([value.ssa for value in outputs]))
 
-    def fastmath(self, *flags: str | Iterable[str]) -> _FastmathRegion:
+    def fastmath(self, *flags: str | Iterable[str]) -> FastmathRegion:
         """A region whose ops carry these flags, whatever the options say: ``with g.fastmath("nsz", "contract"):``.
 
         ``"none"`` and ``"fast"`` stand for no and for all flags. The innermost region decides alone, and an op's own
@@ -191,7 +241,7 @@ class Graph:
             if "none" in flags and any(sets):
                 listed = ", ".join(ordered_flags(frozenset().union(*sets)))
                 raise GraphError(f"{subject} is given 'none' and the flags {listed}; leave out one or the other")
-        return _FastmathRegion(self, frozenset().union(*sets))
+        return FastmathRegion(self, frozenset().union(*sets))
 
     def operand(self, value: object, subject: str, role: str) -> TensorValue:
         """The value that an op was given, a `Weight` made one; ``subject`` and ``role`` are for messages.
@@ -205,13 +255,34 @@ class Graph:
                 return self._weight(value)
             if not isinstance(value, TensorValue):
                 remedy = "; pass the values one by one" if isinstance(value, list | tuple) else ""
+                remedy = "; load it with ops.buffer_load" if isinstance(value, BufferValue) else remedy
                 raise GraphTypeError(f"{subject}: {role} must be a TensorValue or a Weight, not {value!r}{remedy}")
-            if value.graph is not self:
-                raise GraphError(
-                    f"{subject}: {role} is a value of graph {value.graph.name!r}, not of graph {self.name!r}; "
-                    "make it an input of this graph"
-                )
+            self._check_own(value, subject, role)
+            self.blocks.check_visible(value.ssa, subject, role)
             return value
+
+    def buffer(self, value: object, subject: str, role: str) -> BufferValue:
+        """The buffer that an op was given.
+
+        Raises:
+            GraphError: it belongs to another graph.
+            GraphTypeError: it is no buffer.
+        """
+        with Located():
+            if not isinstance(value, BufferValue):
+                raise GraphTypeError(
+                    f"{subject}: {role} must be a BufferValue, not {value!r}; make it an input of the graph of type "
+                    "BufferType"
+                )
+            self._check_own(value, subject, role)
+            return value
+
+    def _check_own(self, value: TensorValue | BufferValue, subject: str, role: str) -> None:
+        if value.graph is not self:
+            raise GraphError(
+                f"{subject}: {role} is a value of graph {value.graph.name!r}, not of graph {self.name!r}; "
+                "make it an input of this graph"
+            )
 
     def constant(self, data: bytes, result_type: TensorType) -> TensorValue:
         """A constant from its elements' bytes, row-major and little-endian.
@@ -225,7 +296,7 @@ class Graph:
             wanted = int(result_type.num_elements) * result_type.dtype.size_in_bytes
             if len(data) != wanted:
                 raise GraphError(f"a constant of type {result_type} takes {wanted} bytes, but {len(data)} are given")
-        return self._insert(ConstantOp(data, result_type))[0]
+        return self.insert(ConstantOp(data, result_type))[0]
 
     def apply(
         self,
@@ -241,18 +312,19 @@ class Graph:
         """
         subject = f"ops.{op.name}"
         with Located():
-            operands = [self.operand(v, subject, _role(op.operands, i)) for i, v in enumerate(values)]
-            _check_arity(subject, op, len(operands))
+            operands = [self.operand(v, subject, operand_role(op.operands, i)) for i, v in enumerate(values)]
+            check_arity(subject, op, len(operands))
             matched = match_parameters(op.parameters, parameters or {}, subject)
             types = [value.type for value in operands]
-            result_types = _infer(op, types, matched)
+            result_types = infer_types(op, types, matched)
             is_float = any(t.dtype.is_float for t in (*types, *result_types))
             flags = self._flags(subject, fastmath, op.fastmath and is_float)
             defines = self._new_symbols(result_types) if op.defines_symbols else []
+            self._check_defines(subject, defines)
             self._check_symbols(subject, result_types, defines)
         attributes = {name: parameter_attribute(value) for name, value in matched.items()}
         ssa = [value.ssa for value in operands]
-        return self._insert(ApplyOp(op.name, ssa, result_types, attributes, flags, defines))
+        return self.insert(ApplyOp(op.name, ssa, result_types, attributes, flags, defines))
 
     def custom(
         self,
@@ -262,27 +334,39 @@ class Graph:
         out_types: Sequence[TensorType],
         parameters: Mapping[str, Any] | None = None,
         fastmath: Flags = None,
+        *,
+        subject: str | None = None,
+        inplace: bool = False,
     ) -> list[TensorValue]:
-        """Build a call of a registered kernel; ``ops.custom`` is the public spelling.
+        """Build a call of a registered kernel; ``ops.custom`` is the public spelling, ``subject`` what messages name.
+
+        ``inplace``: it may take buffers, and change them (``ops.inplace_custom``).
 
         Raises:
             NotFoundError: no kernel has the name.
             GraphError, GraphTypeError: the call does not fit what the kernel declares.
         """
-        subject = f"ops.custom({name!r})"
+        subject = subject or f"ops.{'inplace_custom' if inplace else 'custom'}({name!r})"
         with Located():
             kernel = find_kernel(name, subject)
             names = [spec.name for spec in kernel.operands]
-            operands = [self.operand(v, subject, _role(names, i)) for i, v in enumerate(values)]
+            operands = [
+                (self.buffer if inplace and isinstance(v, BufferValue) else self.operand)(
+                    v, subject, operand_role(names, i)
+                )
+                for i, v in enumerate(values)
+            ]
             types = [value.type for value in operands]
             call = match_call(kernel, device, types, out_types, parameters or {}, subject)
             computed = {dim.name for dims in call.computed.values() for dim in dims if isinstance(dim, SymbolicDim)}
             defines = [symbol for symbol in self._new_symbols(out_types) if symbol in computed]
+            self._check_defines(subject, defines)
             self._check_symbols(subject, out_types, defines)
             flags = self._flags(subject, fastmath, any(t.dtype.is_float for t in (*types, *out_types)))
         attributes = {key: parameter_attribute(value) for key, value in call.parameters.items()}
         ssa = [value.ssa for value in operands]
-        return self._insert(CustomOp(name, device, ssa, out_types, attributes, flags, defines))
+        kind = InplaceCustomOp if inplace else CustomOp
+        return self.insert(kind(name, device, ssa, out_types, attributes, flags, defines))
 
     def print(self, value: object, label: str) -> None:
         """Build a print of a value; ``ops.print`` is the public spelling.
@@ -293,12 +377,16 @@ class Graph:
         """
         subject = "ops.print"
         with Located():
-            if not isinstance(label, str):
-                raise GraphTypeError(f"{subject}: label must be a str, not {label!r}")
-            if any("\ud800" <= character <= "\udfff" for character in label):
-                raise GraphError(f"{subject}: label {label!r} holds half of a surrogate pair, which is no character")
+            check_text(subject, "label", label)
             operand = self.operand(value, subject, "what is printed")
-        self._insert(PrintOp(operand.ssa, label))
+        self.insert(PrintOp(operand.ssa, label))
+
+    def print_text(self, text: str, label: str | None = None) -> None:
+        """Build a print of a line of text; ``ops.print`` is the public spelling. Errors as for `print`."""
+        with Located():
+            check_text("ops.print", "the text", text)
+            check_text("ops.print", "label", "" if label is None else label)
+        self.insert(PrintTextOp(text if label is None else f"[{label}] {text}"))
 
     def _finish(self, result: TensorValue | Sequence[TensorValue] | None) -> None:
         """Make what the forward function returned the outputs; None if it called `output` itself."""
@@ -309,24 +397,31 @@ class Graph:
         else:
             self.output(result)  # type: ignore[arg-type]
 
-    def _insert(self, op: ConstantOp | ApplyOp | CustomOp | PrintOp | OutputOp) -> list[TensorValue]:
+    def insert(self, op: GraphOperation) -> list[TensorValue]:
+        """Add an op where the graph is being built, at the user's source line; gives its results.
+
+        Raises:
+            GraphError: `output` was called already.
+        """
         if self._output_op is not None:
             raise GraphError(
                 f"graph {self.name!r} ended with output(){self._end_place()}; build its ops before that",
                 user_location(),
             )
         op.location = location_attribute(user_location())
-        self._block.add_op(op)
-        if isinstance(op, ApplyOp | CustomOp):
+        self.blocks.current.add_op(op)
+        if isinstance(op, RegisteredOp):
             self._symbols.update(op.defined_symbols)
-        return [self._value(result) for result in op.results]
+        return [self.value(result) for result in op.results]
 
-    def _value(self, ssa: SSAValue) -> TensorValue:
-        return TensorValue(self, ssa, tensor_type(ssa))
+    def value(self, ssa: SSAValue) -> Any:
+        """A value of the graph's IR as ops take it: a `TensorValue`, or a `BufferValue`."""
+        kind = tensor_type(ssa)
+        return (BufferValue if isinstance(kind, BufferType) else TensorValue)(self, ssa, kind)
 
     @property
     def _output_op(self) -> OutputOp | None:
-        last = self._block.last_op
+        last = self.blocks.root.last_op
         return last if isinstance(last, OutputOp) else None
 
     def _end_place(self) -> str:
@@ -347,18 +442,19 @@ class Graph:
         if SSAValue.is_valid_name(weight.name):
             op.result.name_hint = weight.name
         # at the top, so that every later use, in whatever region, comes after it
-        first = next((o for o in self._block.ops if not isinstance(o, WeightOp)), None)
+        root = self.blocks.root
+        first = next((o for o in root.ops if not isinstance(o, WeightOp)), None)
         if first is None:
-            self._block.add_op(op)
+            root.add_op(op)
         else:
-            self._block.insert_op_before(op, first)
-        value = self._value(op.result)
+            root.insert_op_before(op, first)
+        value: TensorValue = self.value(op.result)
         self._weights[weight.name] = (weight, value)
         return value
 
     def _flags(self, subject: str, own: Flags, allowed: bool) -> frozenset[str] | None:
         if own is None:
-            return self._region_flags if allowed else None
+            return self.region_flags if allowed else None
         flags = parse_fastmath(own, f"{subject}: fastmath")
         if flags and not allowed:
             raise GraphError(
@@ -372,6 +468,13 @@ class Graph:
         names = [dim.name for t in types for dim in t.shape if isinstance(dim, SymbolicDim)]
         return [name for name in dict.fromkeys(names) if name not in self._symbols]
 
+    def _check_defines(self, subject: str, defines: Sequence[str]) -> None:
+        if defines and (place := self.blocks.place) is not None:
+            raise GraphError(
+                f"{subject}: defines the size {quoted_list(defines)}, which is not possible inside {place}, since "
+                "memory is laid out before that runs; define it before, and use the result inside"
+            )
+
     def _check_symbols(self, subject: str, types: Sequence[TensorType], defines: Sequence[str]) -> None:
         known = self._symbols.union(defines)
         for index, result_type in enumerate(types):
@@ -380,41 +483,3 @@ class Graph:
                     f"{subject}: output {index} has size {quoted_list(unknown)}, which is no symbol of an input and "
                     f"which no op computes; known here: {quoted_list(sorted(known))}"
                 )
-
-
-class _FastmathRegion:
-    """Sets the flags of a graph's region for the time of a ``with`` block."""
-
-    def __init__(self, graph: Graph, flags: frozenset[str]) -> None:
-        self._graph = graph
-        self._flags = flags
-        self._outer: list[frozenset[str] | None] = []
-
-    def __enter__(self) -> None:
-        self._outer.append(self._graph._region_flags)
-        self._graph._region_flags = self._flags
-
-    def __exit__(self, *exception: object) -> None:
-        self._graph._region_flags = self._outer.pop()
-
-
-def _role(names: Sequence[str], index: int) -> str:
-    if index < len(names) and not names[index].startswith("*"):
-        return f"operand {names[index]!r}"
-    return f"operand {index}"
-
-
-def _check_arity(subject: str, op: OpDef, given: int) -> None:
-    variadic = bool(op.operands) and op.operands[-1].startswith("*")
-    least = len(op.operands) - variadic
-    if given < least or (given > least and not variadic):
-        number = f"at least {least}" if variadic else str(least)
-        raise GraphError(f"{subject}: takes {number} operands ({', '.join(op.operands)}), not {given}")
-
-
-def _infer(op: OpDef, types: Sequence[TensorType], parameters: Mapping[str, Any]) -> Sequence[TensorType]:
-    try:
-        return op.infer(types, parameters)
-    except (GraphError, GraphTypeError) as error:
-        operands = ", ".join(f"{t.dtype} {shape_text(t.shape)}" for t in types)
-        raise type(error)(f"ops.{op.name} on {operands or 'nothing'}: {error.message}") from None

@@ -15,7 +15,7 @@ from .dims import Dim
 from .dtypes import DType
 from .errors import GraphError, GraphTypeError, near_names
 from .registry import REQUIRED, KernelDef, OperandSpec, OutputSpec, ParameterSpec
-from .types import TensorType, shape_text
+from .types import BufferType, TensorType, shape_text
 
 if TYPE_CHECKING:
     from .dialects.graph import Parameter
@@ -58,6 +58,7 @@ def match_call(
     values = match_parameters(kernel.parameters, parameters, subject)
     sizes = _Sizes(subject, kernel.computed)
     for operand, operand_type in zip(kernel.operands, operands, strict=True):
+        _check_mutable(subject, operand, operand_type)
         _check_type(subject, "operand", operand, operand_type, device)
         sizes.match("operand", operand, operand_type)
     for name, rule in kernel.dims.items():
@@ -136,6 +137,18 @@ def _check_type(subject: str, what: str, spec: OperandSpec, given: TensorType, d
         raise GraphError(
             f"{subject}: {what} {spec.name!r} must be in {why}, not on {given.device}; "
             + ("move it with .to()" if what == "operand" else f"state its type on {wanted}")
+        )
+
+
+def _check_mutable(subject: str, spec: OperandSpec, given: TensorType) -> None:
+    if spec.mutable and not isinstance(given, BufferType):
+        raise GraphTypeError(
+            f"{subject}: operand {spec.name!r} is changed by the kernel, so it must be a buffer, not a tensor; make it an "
+            "input of the graph of type BufferType"
+        )
+    if isinstance(given, BufferType) and not spec.mutable:
+        raise GraphTypeError(
+            f"{subject}: operand {spec.name!r} must be a tensor, not a buffer; load it with ops.buffer_load"
         )
 
 

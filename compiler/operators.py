@@ -28,8 +28,13 @@ def install_operators(functions: Mapping[str, Callable[..., Any]]) -> None:
 
 
 def _build(name: str, *operands: object, **parameters: object) -> TensorValue:
-    result: TensorValue = _function(name)(*operands, **parameters)
+    result: TensorValue = build(name, *operands, **parameters)
     return result
+
+
+def build(name: str, *operands: object, **parameters: object) -> Any:
+    """What the op library builds for an operator or a method of this name."""
+    return _function(name)(*operands, **parameters)
 
 
 def _function(name: str) -> Callable[..., Any]:

@@ -77,7 +77,14 @@ class HalfulpOptMain(xDSLOptMain):
         arg_parser.add_argument(
             "--emit",
             metavar="STAGE",
-            help="after the passes, compile on and print a stage: graph, tile, loops, llvm, ll or asm",
+            help="after the passes, compile on and print a stage: graph, tile, loops, llvm, ll or asm for this machine's"
+            " CPU; graph, tile, gpu, llvm, ll, ptx or sass for a GPU",
+        )
+        arg_parser.add_argument(
+            "--arch",  # xDSL has a --target of its own
+            metavar="ARCH",
+            help="the GPU that --emit compiles for: sm_80, sm_90 or sm_100; without it a CPU, or sm_90 for stages that"
+            " only GPUs have",
         )
         arg_parser.add_argument(
             "--options",
@@ -114,12 +121,12 @@ class HalfulpOptMain(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         if self.args.emit is None:
             return super().output_resulting_program(prog)
-        from .pipeline import STAGES, emit
+        from .pipeline import ALL_STAGES, emit
 
-        if self.args.emit not in STAGES:
-            raise CommandLineError(_unknown("stage", self.args.emit, STAGES))
+        if self.args.emit not in ALL_STAGES:
+            raise CommandLineError(_unknown("stage", self.args.emit, ALL_STAGES))
         with _as_diagnostics():
-            return emit(prog, self.args.emit, parse_options(self.args.options))
+            return emit(prog, self.args.emit, parse_options(self.args.options), self.args.arch)
 
 
 def parse_options(text: str, subject: str = "--options") -> CompileOptions:

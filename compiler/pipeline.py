@@ -16,9 +16,9 @@ from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import DiagnosticException
 
-from .artifact import BufferRole, BufferSpec, CheckSite, CompiledGraph, Segment
-from .dialects.graph import DenseDataAttr, GraphTensorType
-from .dialects.graph.printing import label_text
+from .artifact import BufferRole, BufferSpec, CompiledGraph, Segment
+from .dialects.gpu_ext import KERNEL
+from .dialects.graph import DenseDataAttr, GraphBufferType, GraphTensorType
 from .dialects.tile import LaunchOp, RefType
 from .dims import parse_dim
 from .dtypes import DType
@@ -27,15 +27,19 @@ from .numerics import contractions_of
 from .options import CompileOptions, ordered_flags
 from .passes import get_all_passes
 from .passes.graph_to_tile.entry import DATA, INDEX, NAME, ROLE, TYPE
-from .passes.tile_to_loops.layout import EntryLayout, entry_layout
+from .passes.tile_to_loops.layout import EntryLayout, entry_layout, prints_of
 from .passes.tile_to_loops.lifetimes import lifetimes
+from .passes.tile_to_loops.thread_arena import ARENA_ATTRIBUTE
+from .print_sites import print_site
 from .steps import Progress, Steps
-from .types import TensorType
+from .types import BufferType, TensorType
 
 if TYPE_CHECKING:
     from .codegen.cpu import CpuTarget
+    from .codegen.ptx import PtxTarget
     from .graph import Graph
 
+    Target = CpuTarget | PtxTarget
     MakeObject = Callable[[str, CpuTarget, int], bytes]
 
 STAGES = ("graph", "tile", "loops", "llvm", "ll", "asm")
@@ -43,11 +47,28 @@ STAGES = ("graph", "tile", "loops", "llvm", "ll", "asm")
 
 IR_STAGES = STAGES[:4]
 
+GPU_STAGES = ("graph", "tile", "gpu", "llvm", "ll", "ptx", "sass")
+"""The same on the way to a GPU: PTX, and the machine instructions that ``ptxas`` makes of it."""
+
+ALL_STAGES = ("graph", "tile", "loops", "gpu", "llvm", "ll", "asm", "ptx", "sass")
+
+GPU_ARCH = "nvptx64"
+
 FP_CONTRACT = "halfulp.fp_contract"
 
 
-def _passes_of(stage: str, options: CompileOptions, target: CpuTarget) -> list[tuple[str, dict[str, object]]]:
+def _stages_to(target: Target) -> tuple[str, ...]:
+    return GPU_STAGES if target.arch == GPU_ARCH else STAGES
+
+
+def passes_of(stage: str, options: CompileOptions, target: Target) -> list[tuple[str, dict[str, object]]]:
     """The passes that lead to a stage from the one before it, with their options."""
+    exact: list[tuple[str, dict[str, object]]] = [
+        ("drop-unsafe-flags", {}),
+        ("expand-small-floats", {}),
+        ("expand-math", {"scale": target.scales}),
+    ]
+    width = {"vector_bits": target.vector_bits}
     table: dict[str, list[tuple[str, dict[str, object]]]] = {
         "graph": [("verify-graph", {}), *_rounding_passes(options)],
         "tile": [
@@ -57,12 +78,8 @@ def _passes_of(stage: str, options: CompileOptions, target: CpuTarget) -> list[t
             ("mark-parallel-axes", {}),
             *_after_contraction(options),
         ],
-        "loops": [
-            ("drop-unsafe-flags", {}),
-            ("expand-small-floats", {}),
-            ("expand-math", {}),
-            ("convert-tile-to-loops", {"vector_bits": target.vector_bits}),
-        ],
+        "loops": [*exact, ("convert-tile-to-loops", width)],
+        "gpu": [*exact, ("convert-tile-to-gpu", {}), ("insert-barriers", {})],
         "llvm": [("convert-loops-to-llvm", {"arch": target.arch})],
     }
     return table[stage]
@@ -72,9 +89,10 @@ def _rounding_passes(options: CompileOptions) -> list[tuple[str, dict[str, objec
     """What decides on every rounding, before any pass that must keep it."""
     flags = tuple(ordered_flags(options.fastmath))
     contraction: dict[str, object] = {"strategy": options.strategy, "mode": options.fp_contract, "defaults": flags}
-    passes: list[tuple[str, dict[str, object]]] = [("contract-fma", contraction)]
-    if options.bf16 == "excess":
-        passes.insert(0, ("widen-small-floats", {}))
+    passes: list[tuple[str, dict[str, object]]] = [
+        ("widen-small-floats", {"mode": options.bf16}),  # even under round-each: single ops may have another mode
+        ("contract-fma", contraction),
+    ]
     if flags:
         passes.append(("set-fastmath-flags", {"flags": flags, "only_unset": True}))
     return passes
@@ -92,16 +110,20 @@ def stage_of(module: ModuleOp) -> str:
         return "graph"
     if "tile" in dialects:
         return "tile"
-    return "loops" if "func" in dialects else "llvm"
+    if "func" in dialects:
+        return "gpu" if any(KERNEL in op.attributes for op in module.body.block.ops) else "loops"
+    return "llvm"
 
 
-def lower(module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarget, steps: Steps | None = None) -> None:
+def lower(module: ModuleOp, stage: str, options: CompileOptions, target: Target, steps: Steps | None = None) -> None:
     """Lowers ``module`` in place from the stage it is at to ``stage`` (one of the IR stages).
 
     ``steps`` is told after each pass. Raises CompileError if the module is past that stage already.
     """
-    start = stage_of(module)
-    first, last = STAGES.index(start), STAGES.index(stage)
+    start, stages = stage_of(module), _stages_to(target)
+    if start not in stages:
+        raise CompileError(f"the module is at stage {start}, from which no way leads to {target.name}")
+    first, last = stages.index(start), stages.index(stage)
     if first > last:
         raise CompileError(f"the module is at stage {start} and cannot go back to {stage}")
     _mark_contraction(module, start, options)
@@ -109,7 +131,7 @@ def lower(module: ModuleOp, stage: str, options: CompileOptions, target: CpuTarg
     for number in range(first, last + 1):
         if number == first and start != "graph":
             continue
-        for name, arguments in _passes_of(STAGES[number], options, target):
+        for name, arguments in passes_of(stages[number], options, target):
             passes[name]()(**arguments).apply(Context(), module)
             if steps is not None:
                 steps.done(name, lambda: str(module))
@@ -120,7 +142,7 @@ def _mark_contraction(module: ModuleOp, start: str, options: CompileOptions) -> 
     mode = StringAttr(options.fp_contract)
     if start in ("graph", "tile"):
         module.attributes[FP_CONTRACT] = mode
-    for op in module.body.block.ops if start == "loops" else ():
+    for op in module.body.block.ops if start in ("loops", "gpu") else ():
         if isinstance(op, func.FuncOp):
             op.attributes[FP_CONTRACT] = mode
 
@@ -131,21 +153,75 @@ def _target(options: CompileOptions) -> CpuTarget:
     return host_target(options.vector_bits)
 
 
-def emit(module: ModuleOp, stage: str, options: CompileOptions) -> str:
+def emit(
+    module: ModuleOp,
+    stage: str,
+    options: CompileOptions,
+    gpu: str | None = None,
+    progress: Progress | None = None,
+) -> str:
     """The text of a stage, starting from whatever stage ``module`` is at; the module is lowered in place.
 
-    Raises CompileError for a stage before the module's own.
+    ``gpu``: the architecture to compile for, ``sm_90`` say; None is this machine's CPU, or a common GPU for a stage
+    that only GPUs have. ``progress`` is called as by `compile_graph`.
+
+    Raises CompileError for a stage before the module's own, or one that the target does not have.
     """
-    target = _target(options)
-    lower(module, stage if stage not in ("ll", "asm") else "llvm", options, target)
-    if stage not in ("ll", "asm"):
+    target = _target(options) if gpu is None and stage in STAGES and stage_of(module) != "gpu" else _gpu_target(gpu)
+    stages = _stages_to(target)
+    if stage not in stages:
+        raise CompileError(f"there is no stage {stage} on the way to {target.name}; stages are {', '.join(stages)}")
+    texts = stages[stages.index("ll") :]
+    last = "llvm" if stage in texts else stage
+    further = min(texts.index(stage) + 1, 2) if stage in texts else 0
+    steps = Steps("", _pass_count(module, last, options, target) + further, progress, dumps=False)
+    lower(module, last, options, target, steps)
+    if stage not in texts:
         return str(module)
-    from .codegen.cpu import emit_assembly
+    text = llvm_text(module, target, checked=stage != "ll")
+    steps.done("emit-llvm", lambda: "")
+    if stage == "ll":
+        return text
+    text = _emit_machine_text(text, stage, target, options)
+    steps.done(f"emit-{stage}", lambda: "")
+    return text
+
+
+def _pass_count(module: ModuleOp, stage: str, options: CompileOptions, target: Target) -> int:
+    """How many passes lead from where a module is to one of the IR stages; 0 if none does."""
+    stages, start = _stages_to(target), stage_of(module)
+    if start not in stages:
+        return 0
+    first = stages.index(start) + (start != "graph")
+    return sum(len(passes_of(each, options, target)) for each in stages[first : stages.index(stage) + 1])
+
+
+def llvm_text(module: ModuleOp, target: Target, *, checked: bool = False) -> str:
+    """LLVM's text of a module; ``checked`` refuses what the target cannot compile."""
     from .codegen.llvm import emit_llvm
 
-    checked = target.name if stage == "asm" else None
-    text = emit_llvm(module, function_attributes=target.function_attributes, target=checked)
-    return text if stage == "ll" else emit_assembly(text, target, options.opt_level)
+    name = target.name if checked else None
+    return emit_llvm(module, function_attributes=target.function_attributes, target=name)
+
+
+def _emit_machine_text(text: str, stage: str, target: Target, options: CompileOptions) -> str:
+    from .codegen.cpu import CpuTarget, emit_assembly
+    from .codegen.ptx import compile_to_ptx
+
+    if isinstance(target, CpuTarget):
+        return emit_assembly(text, target, options.opt_level)
+    ptx = compile_to_ptx(text, target, options.opt_level)
+    if stage == "ptx":
+        return ptx
+    from .codegen.ptxas import disassemble
+
+    return disassemble(ptx, target.cpu)
+
+
+def _gpu_target(name: str | None) -> PtxTarget:
+    from .codegen.ptx import DEFAULT_ARCHITECTURE, ptx_target
+
+    return ptx_target(name or DEFAULT_ARCHITECTURE)
 
 
 @contextmanager
@@ -161,7 +237,7 @@ def _paused_garbage_collection() -> Iterator[None]:
 
 
 @contextmanager
-def _faults_of_passes() -> Iterator[None]:
+def faults_of_passes() -> Iterator[None]:
     """Passes report as xDSL's do; whoever compiles a graph gets one class of error."""
     try:
         yield
@@ -197,16 +273,17 @@ def compile_graph(
     options = options or CompileOptions()
     target = _target(options)
     module = graph.module.clone()
-    passes = sum(len(_passes_of(stage, options, target)) for stage in IR_STAGES)
+    passes = sum(len(passes_of(stage, options, target)) for stage in IR_STAGES)
     steps = Steps(graph.name, passes + 2, progress)
-    with _faults_of_passes():
+    with faults_of_passes():
         lower(module, "tile", options, target, steps)
     (entry,) = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
     layout = entry_layout(module, entry)
-    buffers = tuple(_buffers(entry, layout))
+    buffers = tuple(buffers_of(entry, layout))
+    prints = tuple(print_site(op) for op in prints_of(module))
     name = entry.sym_name.data
     contractions = contractions_of(module)
-    with _faults_of_passes():
+    with faults_of_passes():
         lower(module, "llvm", options, target, steps)
     text = emit_llvm(module, function_attributes=target.function_attributes, target=target.name)
     steps.done("emit-llvm", lambda: text, "ll")
@@ -220,15 +297,23 @@ def compile_graph(
             Segment(f"{name}.{number}.call", layout.defines(number)) for number in range(len(layout.segments))
         ),
         computed_dims=layout.symbols,
-        launches=tuple(tuple(CheckSite(site.kernel, site.message) for site in sites) for sites in layout.sites),
+        launches=layout.sites,
         options=options,
         triple=target.triple,
         contractions=contractions,
-        steps=tuple(map(_step_name, layout.launches)),
+        steps=tuple(map(step_name, layout.launches)),
+        prints=prints,
+        thread_arena_bytes=thread_arena_bytes(module),
     )
 
 
-def _buffers(entry: func.FuncOp, layout: EntryLayout) -> Iterator[BufferSpec]:
+def thread_arena_bytes(module: ModuleOp) -> int:
+    """Bytes that each thread needs for the large blocks of the kernels of a module that is past the loops stage."""
+    attribute = module.attributes.get(ARENA_ATTRIBUTE)
+    return attribute.value.data if isinstance(attribute, IntegerAttr) else 0
+
+
+def buffers_of(entry: func.FuncOp, layout: EntryLayout) -> Iterator[BufferSpec]:
     """The buffers of an entry function: its arguments, then the memory between its kernels."""
     assert entry.arg_attrs is not None
     for attributes in entry.arg_attrs.data:
@@ -246,7 +331,7 @@ def _buffers(entry: func.FuncOp, layout: EntryLayout) -> Iterator[BufferSpec]:
         )
 
 
-def _step_name(op: Operation) -> str:
+def step_name(op: Operation) -> str:
     """The kernel of a launch; a check of the graph itself is just that."""
     return op.kernel.string_value() if isinstance(op, LaunchOp) else "check"
 
@@ -257,16 +342,15 @@ def _dtype_of(element: Attribute) -> DType:
 
 
 def _argument(attributes: Mapping[str, Attribute]) -> BufferSpec:
-    tensor = cast(GraphTensorType, attributes[TYPE]).data
+    tensor = cast("GraphTensorType | GraphBufferType", attributes[TYPE]).data
     assert isinstance(tensor, TensorType)
     data = attributes.get(DATA)
-    role = BufferRole(cast(StringAttr, attributes[ROLE]).data)
-    name = cast(StringAttr, attributes[NAME]).data
     return BufferSpec(
-        role,
+        BufferRole(cast(StringAttr, attributes[ROLE]).data),
         cast("IntegerAttr", attributes[INDEX]).value.data,
-        label_text(name) if role is BufferRole.PRINTED else name,
+        cast(StringAttr, attributes[NAME]).data,
         tensor.dtype,
         tensor.shape,
         cast(DenseDataAttr, data).data if data is not None else None,
+        mutable=isinstance(tensor, BufferType),
     )

@@ -72,13 +72,15 @@ class OperandSpec:
     """An operand: element types and shape that a kernel takes.
 
     ``shape`` has an entry for each axis: a number, or a name that stands for the same size wherever the kernel uses
-    it. None takes any shape. ``host`` operands must be in host memory whatever device the kernel runs on.
+    it. None takes any shape. ``host`` operands must be in host memory whatever device the kernel runs on. ``mutable``
+    ones are buffers, which the kernel may change (``ops.inplace_custom``).
     """
 
     name: str
     dtypes: DType | tuple[DType, ...]
     shape: tuple[SizePattern, ...] | None
     host: bool = False
+    mutable: bool = False
 
     @property
     def allowed_dtypes(self) -> tuple[DType, ...]:
@@ -127,6 +129,8 @@ class KernelDef:
             must turn out to have). Their values come from ``build_dims``.
         build_dims: emits the code that computes them.
         check: any rule that the specs cannot say; raises `GraphError`.
+        reference: the outputs as arrays, floats in float64, from the operands (floats as float64) and the parameters
+            by name. It tells how large the kernel's own error is.
     """
 
     name: str
@@ -138,6 +142,7 @@ class KernelDef:
     computed: tuple[str, ...] = ()
     build_dims: DimsBuilder | None = None
     check: Callable[[KernelCall], None] | None = None
+    reference: Callable[..., Sequence[Any]] | None = None
 
     def __post_init__(self) -> None:
         subject = f"kernel {self.name!r}"
@@ -215,8 +220,8 @@ def find_kernel(name: str, subject: str) -> KernelDef:
     if kernel is None:
         raise NotFoundError(
             f"{subject}: no kernel is registered under that name{near_names(name, _kernels) or '.'} "
-            f"Registered: {quoted_list(sorted(_kernels))}. To add one, import the module that registers it, or call "
-            "halfulp.compiler.registry.register_kernel(KernelDef(...))"
+            f"Registered: {quoted_list(sorted(_kernels))}. To add one, import the module that registers it, or decorate "
+            f"a kernel with @halfulp.ops.pallas.register_kernel({name!r}, operands=..., outputs=...)"
         )
     return kernel
 

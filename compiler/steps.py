@@ -38,13 +38,14 @@ class Steps:
         name: of the graph, for the folder of dumps.
         total: how many steps there are.
         progress: told after each.
+        dumps: whether to write dumps if the environment asks for them.
     """
 
-    def __init__(self, name: str, total: int, progress: Progress | None = None) -> None:
+    def __init__(self, name: str, total: int, progress: Progress | None = None, *, dumps: bool = True) -> None:
         self._total = total
         self._progress = progress
         self._count = 0
-        chosen = os.environ.get(DUMP_VARIABLE)
+        chosen = os.environ.get(DUMP_VARIABLE) if dumps else None
         self._folder = _new_folder(Path(chosen), name) if chosen else None
 
     def done(self, step: str, text: Callable[[], str], suffix: str = "mlir") -> None:

@@ -77,6 +77,19 @@ class TensorType:
         return f"TensorType({self.dtype}, {shape_text(self.shape)}, {self.device})"
 
 
+class BufferType(TensorType):
+    """The type of an input whose memory the graph may change: the caller sees it after the execution.
+
+    Arguments and errors are those of `TensorType`.
+
+    >>> BufferType(DType.float32, ["n", 8])
+    BufferType(float32, [n, 8], cpu)
+    """
+
+    def __repr__(self) -> str:
+        return f"BufferType({self.dtype}, {shape_text(self.shape)}, {self.device})"
+
+
 def as_shape(shape: Iterable[DimLike]) -> tuple[Dim, ...]:
     """A shape given as ints, names and dims, as dims. Raises what `TensorType` raises."""
     if isinstance(shape, str) or not isinstance(shape, Iterable):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .device import DeviceRef
 from .dims import Dim, DimLike
 from .dtypes import DType
 from .errors import GraphError, GraphTypeError
-from .operators import TensorOperators
+from .locations import Located
+from .operators import TensorOperators, build
 from .types import TensorType, shape_text
 
 if TYPE_CHECKING:
@@ -60,13 +61,67 @@ class TensorValue(TensorOperators):
         return self.type.device
 
     def __bool__(self) -> NoReturn:
-        raise GraphTypeError(
-            f"{self!r} has no elements while the graph is built, so it is neither true nor false; "
-            "choose between values with ops.where"
-        )
+        with Located():
+            raise GraphTypeError(
+                f"{self!r} has no elements while the graph is built, so it is neither true nor false; "
+                "choose between values with ops.where, or between computations with ops.cond"
+            )
 
     def __repr__(self) -> str:
         return f"TensorValue(dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"
+
+
+class BufferValue:
+    """Memory of the caller's that a graph reads and changes: an input of type `BufferType`.
+
+    ``buffer[...]`` is what it holds at that place of the program, a `TensorValue`; ``buffer[...] = value`` changes it.
+    Other indices work on what ``buffer[...]`` gives. The order of these is kept.
+
+    Attributes:
+        graph: the graph it belongs to.
+        type: element type, shape and device.
+        ssa: the value in the graph's IR.
+    """
+
+    __slots__ = ("graph", "ssa", "type")
+
+    def __init__(self, graph: Graph, ssa: SSAValue, buffer_type: TensorType) -> None:
+        self.graph = graph
+        self.ssa = ssa
+        self.type = buffer_type
+
+    @property
+    def buffer(self) -> BufferValue:
+        """The value itself, so that code for MAX, which writes ``graph.inputs[0].buffer``, runs as it is."""
+        return self
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self.type.dtype
+
+    @property
+    def shape(self) -> tuple[Dim, ...]:
+        """The size of each axis."""
+        return self.type.shape
+
+    @property
+    def device(self) -> DeviceRef:
+        """Where the memory is."""
+        return self.type.device
+
+    def __getitem__(self, index: Any) -> TensorValue:
+        loaded: TensorValue = build("buffer_load", self)
+        return loaded if index is Ellipsis else loaded[index]
+
+    def __setitem__(self, index: Any, value: object) -> None:
+        if index is not Ellipsis:
+            with Located():
+                raise GraphError(f"{self!r}: only all of it can be stored to, not {index!r}; write buffer[...] = value")
+        build("buffer_store", self, value)
+
+    def __repr__(self) -> str:
+        return f"BufferValue(dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"
 
 
 class Weight(TensorOperators):

@@ -15,6 +15,7 @@ from .arithmetic import add, div, fma, mul, negate, sub
 from .attention import attention
 from .bands import band_part, outer
 from .broadcasting import broadcast_to
+from .buffers import buffer_load, buffer_store
 from .calling import call
 from .casting import cast
 from .comparison import (
@@ -35,8 +36,9 @@ from .comparison import (
     where,
 )
 from .constant import constant
+from .control import cond, while_loop
 from .convolution import conv2d
-from .custom import custom
+from .custom import custom, inplace_custom
 from .elementary import (
     abs,
     acos,
@@ -126,6 +128,8 @@ install_operators(
         "argmax": argmax,
         "argmin": argmin,
         "print": print,
+        "buffer_load": buffer_load,
+        "buffer_store": buffer_store,
     }
 )
 
@@ -149,11 +153,14 @@ __all__ = [
     "bitwise_xor",
     "bottom_k",
     "broadcast_to",
+    "buffer_load",
+    "buffer_store",
     "call",
     "cast",
     "ceil",
     "chunk",
     "concat",
+    "cond",
     "constant",
     "conv2d",
     "cos",
@@ -173,6 +180,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "group_norm",
+    "inplace_custom",
     "is_inf",
     "is_nan",
     "layer_norm",
@@ -249,4 +257,5 @@ __all__ = [
     "unsqueeze",
     "var",
     "where",
+    "while_loop",
 ]

@@ -1,7 +1,8 @@
 """relu, sigmoid, silu and the three forms of gelu.
 
 Floats of up to 32 bits are computed in f64 and rounded once: the tails of ``silu`` and ``gelu`` lose most of their bits
-in f32. At -inf all of them give their limit, 0; NaN stays NaN. f64 itself is not supported by the smooth ones.
+in f32. The form "none" of gelu is worth the trouble of keeping them there. At -inf all of them give their limit, 0; NaN
+stays NaN. f64 itself is not supported by the smooth ones.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from xdsl.dialects.builtin import f64
+from xdsl.dialects.builtin import f32, f64, i32
 
 from halfulp.compiler import DType, Graph, GraphError, TensorValue
 from halfulp.compiler.errors import near_names
@@ -30,16 +31,26 @@ GELU_FORMS = ("none", "tanh", "quick")
 
 _FARTHEST = 1e30
 """Operands are brought within ±this: a product with a vanishing factor is then 0, not inf * 0."""
-_NORMAL_LIMIT = 16.0
-"""Below -16, x times the normal distribution is less than half the smallest f32."""
-_NORMAL_CENTER = 3.0
-_NORMAL = hex_floats(
-    "0x1.f1b89c222a277p-4 -0x1.a6b6699a6aab3p-3 0x1.f8baba42f38dep-4 -0x1.7a94a9d2ffb8ep-5 0x1.91f3e7534fd6dp-8 "
-    "0x1.7ce4ccb22b06ep-9 -0x1.03a1d22430020p-10 -0x1.6a7caecdc4bdbp-12 0x1.105ff49febe09p-13 0x1.1c598c65a8c03p-14 "
-    "-0x1.46adafa4e2e88p-17 -0x1.a50283d4124fcp-17 -0x1.4c1b61ce0b522p-19"
+_LEAST, _MOST = -14.5, 5.75
+"""Below, x times the normal distribution rounds to 0; above, what it lacks of x is far below half an ulp."""
+_CENTER = 2.0
+_RATIO = float.fromhex("0x1.35d87a0p-1")
+_RATIO_REST = hex_floats(
+    "0x1.136b16p-4 -0x1.535bb2p-1 0x1.d7d0f2p-4 0x1.2cce50p-2 -0x1.ecabb4p-8 -0x1.b96416p-3 -0x1.ff6f4ap-4 "
+    "0x1.b0c8e0p-4 0x1.b5f1c0p-3 0x1.113f0ap-4 -0x1.371de4p-3 -0x1.0d075ap-3"
 )
-"""exp(t^2 / 2) times the normal distribution at -t, in s = (t - 3) / (t + 3), 0 <= t <= 16: the interpolation in 13
-Chebyshev nodes, within a relative 1.4e-9, a 43rd of half an ulp of f32."""
+"""(t + 2) exp(t^2 / 2) times the normal distribution at -t, less the ratio, in t / (t + 2) - 1/2, 0 <= t <= 14.5:
+minimax, within a relative 2^-28 of the whole. Each constant is rounded to f32 before the next ones are fitted."""
+_SLOPE = (0.19, -0.625)
+"""About how the product of t / (t + 2) and that function answers to a small error of t / (t + 2), divided by 2."""
+_POWER = hex_floats("0x1.fffffcp-2 0x1.55548cp-3 0x1.5558bap-5 0x1.123e5cp-7 0x1.6a4b6ep-10")
+"""(e^r - 1 - r) / r^2, |r| <= log(2) / 2, within 2^-28 of e^r."""
+_LOG2_HIGH, _LOG2_LOW = hex_floats("0x1.62e430p-1 -0x1.05c610p-29")
+_SHIFT = 1.5 * 2.0**23
+"""Added to a number below 2**22, it leaves the nearest integer in the last bits of an f32."""
+_LIFT = 26
+"""The power of two is raised by this, to be no subnormal, and the ratio lowered: so a subnormal result is rounded once."""
+_LOW = 2.0**-_LIFT
 
 
 def _through_f64(name: str, function: Callable[[Steps, OpCall, Value], Value]) -> Recipe:
@@ -65,24 +76,62 @@ def _times_sigmoid(steps: Steps, x: Value, slope: Value) -> Value:
     return _bounded(steps, x) / (1.0 + steps.exp_f64(steps.k.negate(slope)))
 
 
-def _normal_below(steps: Steps, t: Value) -> Value:
-    """The normal distribution at ``-t``, t from 0 to 16."""
-    s = (t - _NORMAL_CENTER) / (t + _NORMAL_CENTER)
-    return steps.polynomial(s, _NORMAL) * steps.exp_f64(-0.5 * (t * t))
-
-
-def _gelu(steps: Steps, call: OpCall, x: Value) -> Value:
+def _power_below(steps: Steps, t: Value) -> tuple[Value, Value]:
+    """``exp(-t^2 / 2)`` as a scale, raised by 2^26, and what exceeds 1 of the rest."""
     k = steps.k
-    match call.parameters["approximate"]:
-        case "tanh":
-            near = k.binary("minimum", _bounded(steps, x), _FARTHEST)
-            cubic = steps.fma(near * near, near * 0.044715, near)
-            return _times_sigmoid(steps, x, 2 * math.sqrt(2 / math.pi) * cubic)
-        case "quick":
-            return _times_sigmoid(steps, x, 1.702 * x)
-    tail = _normal_below(steps, k.binary("minimum", k.unary("absf", x), _NORMAL_LIMIT))
-    # at -32 the product has vanished as well; further down -inf * tail would not
-    return k.binary("maximum", x, -2 * _NORMAL_LIMIT) * k.select(x > 0.0, 1.0 - tail, tail)
+    half = -0.5 * t
+    square = half * t
+    below = steps.fma(half, t, k.negate(square))  # the square is a sum of two: it is up to 105, and an exponent
+    shifted = steps.fma(square, 1 / math.log(2), _SHIFT)
+    count = k.binary("sub", shifted, _SHIFT)
+    rest = steps.fma(count, -_LOG2_LOW, steps.fma(count, -_LOG2_HIGH, square)) + below
+    over = steps.fma(rest * rest, steps.polynomial(rest, _POWER), rest)
+    bits = k.shift("left", k.binary("add", steps.bitcast(shifted, i32), 127 + _LIFT), 23)
+    return steps.bitcast(bits, f32), over
+
+
+def _lost_below(steps: Steps, t: Value) -> Value:
+    """t times the normal distribution at -t, in f32: ``z (c + w) e^r 2^n`` with z = t / (t + 2).
+
+    What z lacks is added at the end, to first order, and all factors but z c are joined as c + (w + ...), so that few
+    roundings count in full.
+    """
+    k = steps.k
+    scale, over = _power_below(steps, t)
+    below = t + _CENTER
+    z = t / below
+    s = z - 0.5
+    ratio = _RATIO * _LOW
+    w = steps.polynomial(s, [c * _LOW for c in _RATIO_REST])
+    v = steps.fma(over, w + ratio, w)
+    product = z * ratio
+    lost = steps.fma(k.negate(z), t - (below - _CENTER), steps.fma(k.negate(z), below, t))
+    slope = steps.polynomial(s, [c * _LOW for c in _SLOPE])
+    rest = steps.fma(lost * (0.5 - s), slope, steps.fma(z, ratio, k.negate(product)))
+    return (product + steps.fma(z, v, rest)) * scale
+
+
+def _exact_gelu(k: TileBuilder, call: OpCall, x: Value) -> Value:
+    """``max(x, 0) - t N(-t)``, t = |x|: right of 0 the second term is small, left of it there is nothing else."""
+    steps, wide = Steps(k, "gelu"), k.cast(x, f32)
+    bounded = k.select(wide < _LEAST, _LEAST, wide)
+    bounded = k.select(bounded > _MOST, _MOST, bounded)
+    lost = _lost_below(steps, k.unary("absf", bounded))
+    return k.cast(k.select(wide < 0.0, -0.0, wide) - lost, x.element_type)
+
+
+def _smooth_gelu(steps: Steps, call: OpCall, x: Value) -> Value:
+    k = steps.k
+    if call.parameters["approximate"] == "quick":
+        return _times_sigmoid(steps, x, 1.702 * x)
+    near = k.binary("minimum", _bounded(steps, x), _FARTHEST)
+    cubic = steps.fma(near * near, near * 0.044715, near)
+    return _times_sigmoid(steps, x, 2 * math.sqrt(2 / math.pi) * cubic)
+
+
+def _gelu(k: TileBuilder, call: OpCall, x: Value) -> Value:
+    recipe = _exact_gelu if call.parameters["approximate"] == "none" else _through_f64("gelu", _smooth_gelu)
+    return recipe(k, call, x)
 
 
 RELU = declare_map(
@@ -94,7 +143,7 @@ GELU = declare_map(
     "gelu",
     ("x",),
     NARROW,
-    _through_f64("gelu", _gelu),
+    _gelu,
     parameters=(
         ParameterSpec(
             "approximate", str, "none", accepts=lambda form: form in GELU_FORMS, rule="'none', 'tanh' or 'quick'"
@@ -145,7 +194,7 @@ def gelu(x: TensorValueLike, approximate: str = "none", *, fastmath: Flags = Non
 
 def _reference_gelu(x: Array, approximate: str) -> Array:
     if approximate == "none":
-        return np.asarray(np.vectorize(_exact_gelu, otypes=[np.float64])(x))
+        return np.asarray(np.vectorize(_reference_exact_gelu, otypes=[np.float64])(x))
     wide = x.astype(np.longdouble)
     slope = 1.702 * wide
     if approximate == "tanh":
@@ -153,7 +202,7 @@ def _reference_gelu(x: Array, approximate: str) -> Array:
     return _reference_product(wide, slope)
 
 
-def _exact_gelu(x: float) -> float:
+def _reference_exact_gelu(x: float) -> float:
     return -0.0 if x == -math.inf else x if x == math.inf else 0.5 * x * math.erfc(-x / math.sqrt(2))
 
 
@@ -170,4 +219,4 @@ def _reference_silu(x: Array) -> Array:
 promise(Contract("relu", relu, 1, FLOATS + SIGNED, EXACT, lambda x: larger(x, np.zeros_like(x))))
 promise(Contract("sigmoid", sigmoid, 1, NARROW, 1.0, lambda x: 1 / (1 + np.exp(-x.astype(np.longdouble)))))
 promise(Contract("silu", silu, 1, NARROW, 1.0, _reference_silu))
-promise(Contract("gelu", gelu, 1, NARROW, 1.0, _reference_gelu, tuple({"approximate": form} for form in GELU_FORMS)))
+promise(Contract("gelu", gelu, 1, NARROW, 2.0, _reference_gelu, tuple({"approximate": form} for form in GELU_FORMS)))

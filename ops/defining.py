@@ -40,10 +40,10 @@ DEFINE_SIZE = register_kernel(
 )
 
 
-def define_symbol(value: TensorValue, axis: int, symbol: Dim) -> None:
-    """Give a new symbol the size of an axis."""
+def define_symbol(subject: str, value: TensorValue, axis: int, symbol: Dim) -> None:
+    """Give a new symbol the size of an axis; ``subject`` is the op that messages name."""
     carrier = TensorType(DType.int8, [symbol, 0], value.device)
-    value.graph.custom(DEFINE_SIZE.name, value.device, [value], [carrier], {"axis": axis})
+    value.graph.custom(DEFINE_SIZE.name, value.device, [value], [carrier], {"axis": axis}, subject=subject)
 
 
 # -- positions of what is not zero
@@ -97,7 +97,10 @@ POSITIONS = register_kernel(
 )
 
 
-def positions_of(mask: TensorValue, count: Dim) -> TensorValue:
-    """Where a mask of one axis is true, in ascending order; ``count`` is a new symbol, or a size that it must have."""
+def positions_of(subject: str, mask: TensorValue, count: Dim) -> TensorValue:
+    """Where a mask of one axis is true, in ascending order; ``count`` is a new symbol, or a size that it must have.
+
+    ``subject`` is the op that messages name.
+    """
     result = TensorType(DType.int64, [count], mask.device)
-    return mask.graph.custom(POSITIONS.name, mask.device, [mask], [result])[0]
+    return mask.graph.custom(POSITIONS.name, mask.device, [mask], [result], subject=subject)[0]

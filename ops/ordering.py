@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, i64
+from xdsl.dialects.builtin import IndexType, IntegerType, f32, f64, i32, i64
 from xdsl.dialects.builtin import TensorType as BlockType
 
 from halfulp.compiler import DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue
@@ -25,6 +25,7 @@ from .axes import axis_of
 from .comparison import equal, is_nan, logical_or, where
 from .contract import NUMBERS, Array, Example, promise_examples
 from .elementwise import wrong_dtype
+from .expansion import Steps
 from .promotion import TensorValueLike, as_tensor, cast_to
 from .reduction import max, min, widened
 from .reshaping import elements, reshape
@@ -36,6 +37,8 @@ BLOCK = 4096
 """Elements that one element is compared with at a time."""
 COLUMNS = 64
 """Sums that a program of cumsum carries side by side."""
+MOST_MERGED = 256
+"""Up to so many first elements are kept in order while a row passes; an element that enters moves past those it beats."""
 BEYOND = (1 << 63) - 1
 
 
@@ -131,6 +134,68 @@ def _sorted_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value],
     entry.launch("sort", [source, *results], [entry.dim(source, 0), entry.dim(source, 1)], body)
 
 
+# -- the first few: one pass over the row, in which few elements come before the last of those kept
+
+
+def _key_type(call: OpCall) -> IntegerType:
+    dtype = call.operands[0].dtype
+    return i64 if dtype.bits > 32 or dtype is DType.uint32 else i32
+
+
+def _least(key_type: IntegerType) -> int:
+    return -(1 << (key_type.width.data - 1))
+
+
+def _key(k: KernelBuilder, call: OpCall, x: Value) -> Value:
+    """Signed integers of 32 or 64 bits: equal where elements are, larger where they come earlier."""
+    dtype, wide = call.operands[0].dtype, _key_type(call)
+    if dtype.is_float:
+        x = k.cast(x, f64 if wide == i64 else f32)
+        bits = Steps(k, "sort").bitcast(k.select(x == 0.0, 0.0, x), wide)  # 0 and -0 are equal
+        largest = -_least(wide) - 1
+        ordered = k.select(bits < 0, bits ^ largest, bits)
+        key = k.select(x != x, largest, ordered)
+    else:
+        key = k.cast(x, wide, unsigned_source=not dtype.is_signed)
+        if dtype is DType.uint64:
+            key = key ^ _least(wide)
+    return key ^ -1 if call.parameters["ascending"] else key
+
+
+def _first_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    """Program (row) keeps the first k elements of what it has seen, and in the end looks up their values."""
+    (source,), kept = operands, call.parameters["k"]
+
+    def body(k: KernelBuilder) -> None:
+        read, values, indices = k.arguments
+        (row,) = k.program_ids
+        size = k.dim(read, 1)
+
+        def merge(chunk: Value, keys: Value, places: Value) -> Sequence[Value]:
+            key = _key(k, call, k.load(k.window(read, [row, chunk], [1, BLOCK], squeezed=[0])))
+            at = k.iota([BLOCK], i64) + k.cast(chunk * BLOCK, i64)
+            exists = at < k.cast(size, i64)
+            return k.top_merge(keys, places, k.select(exists, key, _least(_key_type(call))), k.select(exists, at, BEYOND))
+
+        key_type = _key_type(call)
+        start = [k.constant(_least(key_type), BlockType(key_type, [kept])), k.constant(BEYOND, BlockType(i64, [kept]))]
+        _, places = k.for_loop(0, (size + (BLOCK - 1)) // BLOCK, start, merge)
+
+        def write(number: Value) -> None:
+            place = k.extract(places, number)
+            k.write(place, indices, row, number)
+            k.write(k.read(read, row, k.cast(place, IndexType())), values, row, number)
+
+        k.for_loop(0, kept, [], write)
+
+    entry.launch("first", [source, *results], [entry.dim(source, 0)], body)
+
+
+def _ordered_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    recipe = _first_recipe if 0 < call.parameters["k"] <= MOST_MERGED else _sorted_recipe
+    recipe(entry, call, operands, results)
+
+
 SORT = register_op(
     OpDef(
         "sort",
@@ -138,7 +203,7 @@ SORT = register_op(
         ("x",),
         _infer_sorted,
         parameters=(ParameterSpec("ascending", bool), ParameterSpec("k", int)),
-        recipe=_sorted_recipe,
+        recipe=_ordered_recipe,
     )
 )
 

@@ -18,7 +18,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from halfulp.compiler import DeviceRef, Dim, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue, Weight
+from halfulp.compiler import BufferValue, DeviceRef, Dim, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue, Weight
 
 TensorValueLike: TypeAlias = "TensorValue | Weight | Dim | int | float | bool | npt.NDArray[Any] | np.generic"
 """What ops take as operands."""
@@ -59,14 +59,20 @@ def as_tensors(graph: Graph, subject: str, names: Sequence[str], values: Sequenc
     def converted(index: int, value: object) -> TensorValue:
         if index in tensors:
             return cast_to(tensors[index], dtype)
-        if isinstance(value, Dim) and value.symbols:
-            from .sizes import dim_value  # which is made of ops, and so needs this module
-
-            return dim_value(graph, value, dtype, place[1])
-        number = int(value) if isinstance(value, Dim) else value
-        return literal(graph, subject, names[index], number, dtype, place)
+        return as_constant(graph, subject, names[index], value, dtype, place)
 
     return [converted(index, value) for index, value in enumerate(values)]
+
+
+def as_constant(
+    graph: Graph, subject: str, name: str, value: object, dtype: DType, place: tuple[str, DeviceRef]
+) -> TensorValue:
+    """A number, a size or an array as a tensor of element type ``dtype``; the rest as for `literal`."""
+    if isinstance(value, Dim) and value.symbols:
+        from .sizes import dim_value  # which is made of ops, and so needs this module
+
+        return dim_value(graph, value, dtype, place[1])
+    return literal(graph, subject, name, int(value) if isinstance(value, Dim) else value, dtype, place)
 
 
 def as_tensor(graph: Graph, subject: str, name: str, value: object) -> TensorValue:
@@ -77,6 +83,7 @@ def as_tensor(graph: Graph, subject: str, name: str, value: object) -> TensorVal
     """
     if not is_tensor(value):
         remedy = "make it one with ops.constant" if _is_literal(value) else "pass a tensor of the graph"
+        remedy = "load it with ops.buffer_load" if isinstance(value, BufferValue) else remedy
         raise GraphTypeError(f"{subject}: operand {name!r} must be a TensorValue, not {value!r}; {remedy}")
     return _tensor(graph, subject, name, value)
 

@@ -10,13 +10,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .buffer import Buffer
+    from .checkpoint import Checkpoint, load_max_buffer, read_max_checkpoint, save_max_buffer
     from .device import CPU, Device
-    from .errors import ExecutionError
+    from .errors import BoundsError, CheckpointError, ExecutionError, NanCheckError
     from .model import Model, TensorMetadata
     from .printing import PrintStyle
     from .session import InferenceSession
 
-__all__ = ["InferenceSession", "Model", "TensorMetadata", "Buffer", "CPU", "Device", "ExecutionError", "PrintStyle"]
+__all__ = [
+    "InferenceSession",
+    "Model",
+    "TensorMetadata",
+    "Buffer",
+    "CPU",
+    "Device",
+    "BoundsError",
+    "ExecutionError",
+    "PrintStyle",
+    "load_max_buffer",
+    "save_max_buffer",
+    "read_max_checkpoint",
+    "Checkpoint",
+    "CheckpointError",
+    "NanCheckError",
+]
 
 _MODULES = {
     "InferenceSession": "session",
@@ -25,8 +42,15 @@ _MODULES = {
     "Buffer": "buffer",
     "CPU": "device",
     "Device": "device",
+    "BoundsError": "errors",
     "ExecutionError": "errors",
     "PrintStyle": "printing",
+    "load_max_buffer": "checkpoint",
+    "save_max_buffer": "checkpoint",
+    "read_max_checkpoint": "checkpoint",
+    "Checkpoint": "checkpoint",
+    "CheckpointError": "errors",
+    "NanCheckError": "errors",
 }
 
 

@@ -63,7 +63,6 @@ class Layout:
 
     stage: int
     outputs: tuple[Placement, ...]
-    printed: tuple[Placement, ...]
     intermediates: tuple[Placement, ...]
     arena_bytes: int
     extents: bytes
@@ -165,7 +164,6 @@ class ShapePlan:
             nbytes = self.nbytes(spec, shape)
             placements.append(Placement(spec, slot, shape, spec.dtype.to_numpy(), nbytes))
         outputs = tuple(p for p in placements if p.spec.role is BufferRole.OUTPUT)
-        printed = tuple(p for p in placements if p.spec.role is BufferRole.PRINTED)
         intermediates = [p for p in placements if p.spec.role is BufferRole.INTERMEDIATE]
         sizes = [align_up(p.nbytes) for p in intermediates]
         placing = self._arenas[stage].place(sizes)
@@ -181,7 +179,7 @@ class ShapePlan:
         if max(extents, default=0) > MAX_EXTENT:
             raise self._error(f"a size of {max(extents)} is more than 2**62, the most that compiled code takes")
         packed = self._extents.pack(*extents)
-        return Layout(stage, outputs, printed, placed, placing.nbytes, packed, tuple(shapes), bindings)
+        return Layout(stage, outputs, placed, placing.nbytes, packed, tuple(shapes), bindings)
 
     @staticmethod
     def nbytes(spec: BufferSpec, shape: Shape) -> int:
@@ -232,8 +230,6 @@ def describe(spec: BufferSpec) -> str:
     """``input 0 ('x')``, ``weight 'w'``, ``intermediate 't3'``: a buffer as messages name it."""
     if spec.role in (BufferRole.INPUT, BufferRole.OUTPUT):
         return f"{spec.role.value} {spec.index} ('{spec.name}')"
-    if spec.role is BufferRole.PRINTED:
-        return f"printed value {spec.index} ({spec.name!r})"
     return f"{spec.role.value} '{spec.name}'"
 
 

@@ -9,6 +9,8 @@ Who shares memory with whom:
   is seen through all others, and by the next execution that the buffer is given to.
 - Whoever shares memory keeps it alive: a view is valid after its buffer is gone.
 - An execution only reads the buffers and arrays it is given. Each output is a new buffer that shares with nothing.
+- A buffer that `load_max_buffer` maps from a file may lie at any address; where that does not suit native code, each
+  execution reads a copy.
 """
 
 from __future__ import annotations
@@ -136,7 +138,10 @@ class Buffer:
 
     @property
     def address(self) -> int:
-        """The address of the first element, for native code; valid as long as the buffer or a view of it lives."""
+        """The address of the first element; valid as long as the buffer or a view of it lives.
+
+        It is a multiple of the element's alignment, unless the buffer is mapped from a file.
+        """
         if self._address is None:
             self._address = address_of(self._array)
         return self._address

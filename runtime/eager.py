@@ -12,7 +12,7 @@ from halfulp.compiler.errors import FailedCheckError
 from halfulp.compiler.registry import register_executor
 
 from .buffer import Buffer
-from .errors import ExecutionError
+from .errors import BoundsError, ExecutionError
 from .session import InferenceSession
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def load_for_eager_calls(graph: Graph, options: CompileOptions) -> Callable[...,
         except ExecutionError as error:
             if error.kernel is None or error.program is None or error.check is None:
                 raise
-            raise FailedCheckError(error.check, error.kernel, error.program) from None
+            is_bounds = isinstance(error, BoundsError)
+            raise FailedCheckError(error.check, error.kernel, error.program, is_bounds=is_bounds) from None
 
     return run
 

@@ -115,11 +115,11 @@ def _digest(*parts: str) -> str:
 
 def _names(graph: Graph) -> tuple[frozenset[str], frozenset[str]]:
     """The names of the ops and of the kernels that a graph calls."""
-    from halfulp.compiler.dialects.graph import ApplyOp, CustomOp
+    from halfulp.compiler.dialects.graph import ApplyOp, KernelCallOp
 
     parts = list(graph.module.walk())
     ops = frozenset(op.callee.data for op in parts if isinstance(op, ApplyOp))
-    return ops, frozenset(op.callee.data for op in parts if isinstance(op, CustomOp))
+    return ops, frozenset(op.callee.data for op in parts if isinstance(op, KernelCallOp))
 
 
 def _lines(graph: Graph) -> str:

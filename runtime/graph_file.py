@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,6 +28,26 @@ def graph_from_file(place: str) -> Graph:
         GraphError: ``place`` has another form, or running the file or the function fails.
         GraphTypeError: the name stands for something else.
     """
+    value, name, path = _found(place, _may_be_graph, "graphs and functions without arguments")
+    return _graph(value, name, path)
+
+
+def function_from_file(place: str) -> Callable[..., Any]:
+    """The function at ``FILE.py:NAME``.
+
+    Raises:
+        NotFoundError, GraphError: as for `graph_from_file`.
+        GraphTypeError: the name stands for something that cannot be called.
+    """
+    value, name, path = _found(place, _is_own_function, "functions")
+    if not callable(value):
+        raise GraphTypeError(f"{path}: '{name}' must be a function, not {value!r}")
+    found: Callable[..., Any] = value
+    return found
+
+
+def _found(place: str, fits: Callable[[Any], bool], what: str) -> tuple[Any, str, Path]:
+    """What the name of a place stands for, the name and the file; ``what`` names the values that fit, for messages."""
     file, colon, name = place.rpartition(":")
     if not colon or not file or not name.isidentifier():
         raise GraphError(f"'{place}' must be a file and a name in it, as in model.py:graph")
@@ -35,10 +56,10 @@ def graph_from_file(place: str) -> Graph:
         raise NotFoundError(f"there is no file '{file}'")
     content = vars(_module(path))
     if name not in content:
-        known = [key for key, value in content.items() if _may_be_graph(value)]
-        hint = near_names(name, known) or f"; its graphs and functions without arguments are {quoted_list(known)}"
+        known = [key for key, value in content.items() if fits(value)]
+        hint = near_names(name, known) or f"; its {what} are {quoted_list(known)}"
         raise NotFoundError(f"{file} defines no '{name}'{hint}")
-    return _graph(content[name], name, path)
+    return content[name], name, path
 
 
 def _module(path: Path) -> ModuleType:
@@ -74,8 +95,11 @@ def _graph(value: Any, name: str, path: Path) -> Graph:
 
 
 def _may_be_graph(value: Any) -> bool:
-    own = inspect.isfunction(value) and value.__module__ == MODULE
-    return isinstance(value, Graph) or (own and not _required(value))
+    return isinstance(value, Graph) or (_is_own_function(value) and not _required(value))
+
+
+def _is_own_function(value: Any) -> bool:
+    return inspect.isfunction(value) and value.__module__ == MODULE
 
 
 def _required(function: Any) -> list[str]:

@@ -34,8 +34,9 @@ class BufferUse:
 class MemoryReport:
     """Bytes that an execution needs. The sizes of data that only its execution decides are known where they were given.
 
-    ``peak`` is the size of all arenas, ``lower_bound`` the most bytes of intermediates that are alive at once, each
-    rounded up to the alignment: no placing can do with less. ``unknown`` lists what has no size yet.
+    ``peak`` is the size of all arenas of intermediates, ``lower_bound`` the most bytes of intermediates that are alive
+    at once, each rounded up to the alignment: no placing can do with less. ``thread_arena`` is what each of ``threads``
+    threads needs for the large blocks of kernels. ``unknown`` lists what has no size yet.
     """
 
     buffers: tuple[BufferUse, ...]
@@ -45,29 +46,31 @@ class MemoryReport:
     outputs: int
     weights: int
     constants: int
-    printed: int
     unknown: tuple[str, ...]
+    thread_arena: int = 0
+    threads: int = 1
 
     def __str__(self) -> str:
         lines = [
             f"intermediates: {self.peak} bytes, {self.lower_bound} of them alive at once",
-            f"inputs: {self.inputs}, outputs: {self.outputs}, weights: {self.weights}, constants: {self.constants}"
-            + (f", printed values: {self.printed}" if self.printed else ""),
+            f"inputs: {self.inputs}, outputs: {self.outputs}, weights: {self.weights}, constants: {self.constants}",
         ]
         lines += [
             f"  {use.name}: {use.dtype} {shape_text(use.shape)}, {use.nbytes} bytes at {use.offset} of arena "
             f"{use.stage}, steps {use.first} ({use.writer}) to {use.last} ({use.reader})"
             for use in self.buffers
         ]
+        if self.thread_arena:
+            lines.append(f"blocks of kernels: {self.thread_arena} bytes for each of {self.threads} threads")
         if self.unknown:
             lines.append(f"not known before the graph runs: {', '.join(self.unknown)}")
         return "\n".join(lines)
 
 
 def memory_report(
-    compiled: CompiledGraph, plan: ShapePlan, shapes: Sequence[Shape], dims: Mapping[str, int]
+    compiled: CompiledGraph, plan: ShapePlan, shapes: Sequence[Shape], dims: Mapping[str, int], threads: int = 1
 ) -> MemoryReport:
-    """The report for inputs of these shapes, and these values of dims that the graph computes.
+    """The report for inputs of these shapes, these values of dims that the graph computes, and so many threads.
 
     Raises:
         ExecutionError: a rank or size is wrong, or symbolic dimensions disagree.
@@ -90,8 +93,9 @@ def memory_report(
         outputs=totals[BufferRole.OUTPUT],
         weights=totals[BufferRole.WEIGHT],
         constants=totals[BufferRole.CONSTANT],
-        printed=totals[BufferRole.PRINTED],
         unknown=tuple(spec.name for spec, shape in zip(compiled.buffers, known, strict=True) if shape is None),
+        thread_arena=compiled.thread_arena_bytes,
+        threads=threads,
     )
 
 

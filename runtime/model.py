@@ -10,43 +10,53 @@ import ctypes
 import operator
 import os
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 import numpy as np
 
 from halfulp.compiler.artifact import (
+    MOST_GRID_WORDS,
+    STATUS_ARENAS,
     STATUS_CHECK,
+    STATUS_GRID,
     STATUS_LAUNCH,
+    STATUS_PRINT,
     STATUS_PROGRAM,
     STATUS_THREADS,
     STATUS_VALUES,
     STATUS_WORDS,
     BufferRole,
     BufferSpec,
+    CheckSite,
     CompiledGraph,
 )
 from halfulp.compiler.dims import Dim, StaticDim
 from halfulp.compiler.dtypes import DType
+from halfulp.compiler.errors import GraphError
 from halfulp.compiler.numerics import Contraction
 from halfulp.compiler.options import CompileOptions
 
-from .arguments import Parameter, check_count, positional
+from .arguments import MutableParameter, Parameter, check_apart, check_count, positional
 from .arrays import shape_text
 from .binding import Layout, Placement, ShapePlan, describe
 from .buffer import Buffer, wrap
 from .cpu_count import default_threads
 from .device import CPU
-from .errors import ExecutionError
+from .errors import BoundsError, ExecutionError
 from .loader import ENTRY_PROTOTYPE, NativeLibrary
 from .memory import Array, address_of, aligned_array
 from .memory_report import MemoryReport, memory_report
 from .pool import MEMORY, SMALLEST_LENT, Block
 from .precompiled import write_precompiled
+from .print_callback import FinishedTarget, PrintCallback, PrintTarget
 from .printing import Printer
+
+if TYPE_CHECKING:
+    from .debug.options import DebugOptions
 
 CACHED_LAYOUTS = 128
 """Layouts kept per model; the least recently used goes. Each takes about a kilobyte."""
@@ -75,10 +85,18 @@ class Model:
         code: ``compiled.object_code``, loaded; its symbols are those of the segments.
         weights: by name, C-contiguous arrays of the type and shape that the graph says. They are read in place.
         printer: writes what the graph prints; a printer of the session, by default one with the default style.
+        debug: the options of the session, which are looked at before each execution.
+        checked: makes the model that runs instead under ``debug.nan_check``, when it is first needed.
     """
 
     def __init__(
-        self, compiled: CompiledGraph, code: NativeLibrary, weights: Mapping[str, Array], printer: Printer | None = None
+        self,
+        compiled: CompiledGraph,
+        code: NativeLibrary,
+        weights: Mapping[str, Array],
+        printer: Printer | None = None,
+        debug: DebugOptions | None = None,
+        checked: Callable[[], Model] | None = None,
     ) -> None:
         self._compiled = compiled
         self._code = code  # keeps the functions in memory
@@ -87,13 +105,18 @@ class Model:
         }
         slots = {spec.index: slot for slot, spec in enumerate(compiled.buffers) if spec.role is BufferRole.INPUT}
         self._parameters = tuple(
-            Parameter(compiled.name, spec, _POINTERS_BEFORE_BUFFERS + slots[spec.index])
+            (MutableParameter if spec.mutable else Parameter)(
+                compiled.name, spec, _POINTERS_BEFORE_BUFFERS + slots[spec.index]
+            )
             for spec in compiled.role(BufferRole.INPUT)
         )
+        self._changes_inputs = any(parameter.spec.mutable for parameter in self._parameters)
         self._input_names = tuple(spec.name for spec in compiled.role(BufferRole.INPUT))
         self._output_count = len(compiled.role(BufferRole.OUTPUT))
-        self._labels = tuple(spec.name for spec in compiled.role(BufferRole.PRINTED))
         self._printer = printer or Printer()
+        self._debug = debug
+        self._make_checked = checked
+        self._checked: Model | None = None
 
         pointer_count = _POINTERS_BEFORE_BUFFERS + len(compiled.buffers)
         self._pack_pointers = struct.Struct(f"{pointer_count}P").pack
@@ -112,6 +135,7 @@ class Model:
         self._words_type = ctypes.c_int64 * (STATUS_WORDS + len(compiled.computed_dims))
         self._idle_words: list[ctypes.Array[ctypes.c_int64]] = []
         self._threads = compiled.options.threads or default_threads()
+        self._arena_bytes = compiled.thread_arena_bytes * self._threads
 
     @property
     def name(self) -> str:
@@ -156,7 +180,7 @@ class Model:
         if not given and all(None not in m.shape for m in self._metadata[BufferRole.INPUT]):
             given = [tuple(map(int, m.dims)) for m in self._metadata[BufferRole.INPUT]]
         check_count(self.name, self._input_names, len(given))
-        return memory_report(self._compiled, self._plan, given, dims)
+        return memory_report(self._compiled, self._plan, given, dims, self._threads)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compiled code to a file for `InferenceSession.load_compiled`.
@@ -179,7 +203,8 @@ class Model:
 
         Args:
             arguments: for each input a `Buffer`, a numpy array, or an object with DLPack or ``__array__``, of exactly
-                the input's type. It is read in place where native code can, and never written.
+                the input's type. It is read in place where native code can, and written only if the input is a
+                buffer (`halfulp.compiler.BufferType`).
 
         Returns:
             The outputs: new buffers that share memory with nothing else.
@@ -188,10 +213,14 @@ class Model:
             GraphTypeError: the number of arguments, or the type or device of one, is wrong.
             ExecutionError: a rank or size is wrong, symbolic dimensions disagree, or a check in a kernel failed.
             MemoryError: the system refuses the memory of an output or of the intermediate results.
+            NanCheckError: under ``session.debug.nan_check``, an op made a NaN or an infinity.
+            OSError: what the graph prints cannot be written.
 
-        What the graph prints is written to ``sys.stdout`` when the execution is over, in the order of the program;
-        nothing of it if the execution fails.
+        What the graph prints as text is written to ``sys.stdout`` when the execution is over, in the order of the
+        program; nothing of it if the execution fails. What it prints into files is written while it runs.
         """
+        if self._debug is not None and self._debug.nan_check:
+            return self._checked_model().execute(*arguments)
         if len(arguments) != len(self._parameters):
             check_count(self.name, self._input_names, len(arguments))
         pointers = self._pointers.copy()
@@ -201,32 +230,64 @@ class Model:
             array, pointers[parameter.position] = parameter.accept(argument)
             arrays.append(array)
             shapes.append(array.shape)
+        if self._changes_inputs:
+            check_apart(self.name, self._parameters, arrays, self._kept)
         layout = self._start(tuple(shapes))
         try:
             words = self._idle_words.pop()
         except IndexError:
             words = self._words_type()
             words[STATUS_THREADS] = self._threads
-        outputs = self._run(layout, pointers, words)
+        shown = self._print_target() if self._compiled.prints else None
+        if shown is None:
+            outputs = self._run(layout, pointers, words)
+        else:
+            outputs = self._run_printing(layout, pointers, words, shown)
+            shown.finish()
         # After an exception the words are dropped: they may hold the failure. Else they are as before.
         self._idle_words.append(words)
+        return outputs
+
+    def _checked_model(self) -> Model:
+        if self._checked is None:
+            if self._make_checked is None:
+                raise GraphError(
+                    f"model '{self.name}': nan_check needs the graph, and this model was loaded from compiled code; "
+                    "load the graph instead, or set session.debug.nan_check = False"
+                )
+            self._checked = self._make_checked()
+        return self._checked
+
+    def _print_target(self) -> FinishedTarget | None:
+        """What takes the prints of an execution; None if nothing is to be printed."""
+        return self._printer.start()
+
+    def _run_printing(
+        self, layout: Layout, pointers: list[int], words: ctypes.Array[ctypes.c_int64], target: PrintTarget
+    ) -> list[Buffer]:
+        """As `_run`, for a graph that prints: native code calls back to do so."""
+        callback = PrintCallback(self._compiled.prints, target)
+        words[STATUS_PRINT] = callback.address
+        outputs = self._run(layout, pointers, words)
+        words[STATUS_PRINT] = 0
+        callback.finish()
         return outputs
 
     def _run(self, layout: Layout, pointers: list[int], words: ctypes.Array[ctypes.c_int64]) -> list[Buffer]:
         pointers[0] = ctypes.addressof(words)
         pointers[1] = pointers[0] + STATUS_WORDS * 8
         outputs: list[Buffer | None] = [None] * self._output_count
-        printed: dict[int, Buffer] = {}
         arenas: list[Block] = []
         read = STATUS_WORDS
         try:
+            if self._arena_bytes:
+                arenas.append(self._take(self._arena_bytes, "the blocks of its kernels"))
+                words[STATUS_ARENAS] = arenas[0].address
             for entry, defined in self._segments:
                 if layout.intermediates:
                     arenas.append(self._place_intermediates(layout, pointers))
                 for placement in layout.outputs:
                     outputs[placement.spec.index] = self._place_output(placement, pointers)
-                for placement in layout.printed:
-                    printed[placement.spec.index] = self._place_output(placement, pointers)
                 entry(self._pack_pointers(*pointers), layout.extents)
                 if words[STATUS_LAUNCH]:
                     raise self._failure(words)
@@ -236,8 +297,6 @@ class Model:
         finally:
             for arena in arenas:
                 MEMORY.give(arena)
-        if printed:
-            self._printer.write([(label, printed[index]) for index, label in enumerate(self._labels)])
         return outputs  # type: ignore[return-value]  # ShapePlan made sure that each output has its stage
 
     def _place_output(self, placement: Placement, pointers: list[int]) -> Buffer:
@@ -254,16 +313,17 @@ class Model:
         return wrap(array, spec.dtype, _HOST, address)
 
     def _place_intermediates(self, layout: Layout, pointers: list[int]) -> Block:
-        try:
-            arena = MEMORY.take(layout.arena_bytes)
-        except MemoryError:
-            raise MemoryError(
-                f"model '{self.name}': the intermediate results need {layout.arena_bytes} bytes, "
-                "and the system refuses them"
-            ) from None
+        arena = self._take(layout.arena_bytes, "the intermediate results")
         for placement in layout.intermediates:
             pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = arena.address + placement.offset
         return arena
+
+    def _take(self, nbytes: int, what: str) -> Block:
+        try:
+            return MEMORY.take(nbytes)
+        except MemoryError:
+            message = f"model '{self.name}': {what} need {nbytes} bytes, and the system refuses them"
+            raise MemoryError(message) from None
 
     def _place_constants(self, weights: Mapping[str, Array]) -> None:
         for slot, spec in enumerate(self._compiled.buffers):
@@ -285,13 +345,30 @@ class Model:
         values = tuple(words[STATUS_VALUES : STATUS_VALUES + len(pieces) - 1])
         text = pieces[0] + "".join(f"{value}{piece}" for value, piece in zip(values, pieces[1:], strict=True))
         program = words[STATUS_PROGRAM]
-        message = f"model '{self.name}': {text} (kernel '{site.kernel}', program {program})"
+        shown = _program_id(site, program, words)
+        if site.is_bounds:
+            message = f"model '{self.name}': kernel '{site.kernel}', program {shown}: {text}"
+            return BoundsError(message, site.kernel, program, values, text)
+        message = f"model '{self.name}': {text} (kernel '{site.kernel}', program {shown})"
         return ExecutionError(message, site.kernel, program, values, text)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{m.name}: {m.dtype} {shape_text(m.dims)}" for m in self.input_metadata)
         outputs = ", ".join(f"{m.dtype} {shape_text(m.dims)}" for m in self.output_metadata)
         return f"Model({self.name}: ({inputs}) -> ({outputs}))"
+
+
+def _program_id(site: CheckSite, program: int, words: ctypes.Array[ctypes.c_int64]) -> int | tuple[int, ...]:
+    """The place of a program along each axis of its grid, where that is known and says more than a number."""
+    if site.rank == 1 and site.is_bounds:
+        return (program,)
+    if not 1 < site.rank <= MOST_GRID_WORDS:
+        return program
+    ids = []
+    for size in reversed(words[STATUS_GRID : STATUS_GRID + site.rank]):
+        program, place = divmod(program, max(size, 1))
+        ids.append(place)
+    return tuple(reversed(ids))
 
 
 def _metadata(spec: BufferSpec) -> TensorMetadata:

@@ -12,6 +12,7 @@ from halfulp.compiler.device import DeviceRef
 from halfulp.compiler.errors import GraphError, GraphTypeError
 from halfulp.compiler.options import CompileOptions
 
+from .debug.options import DebugOptions
 from .device import CPU, Device
 from .loading import load_code, load_graph
 from .model import Model
@@ -49,24 +50,42 @@ class InferenceSession:
         # each device once, in the order given
         self._devices = tuple(dict.fromkeys([*chosen, CPU()]))
         self._printer = Printer()
+        self._debug = DebugOptions()
 
     @property
     def devices(self) -> tuple[Device, ...]:
         """The devices, the host included."""
         return self._devices
 
-    def set_debug_print_options(self, style: PrintStyle | str = PrintStyle.COMPACT, precision: int = 6) -> None:
-        """Choose how the models of this session show what `halfulp.ops.print` prints, those loaded already included.
+    @property
+    def debug(self) -> DebugOptions:
+        """What the session looks for while its models run: ``session.debug.nan_check = True``."""
+        return self._debug
+
+    def set_debug_print_options(
+        self,
+        style: PrintStyle | str = PrintStyle.COMPACT,
+        precision: int = 6,
+        output_directory: str | os.PathLike[str] | None = None,
+        folder_per_execute: bool = False,
+    ) -> None:
+        """Choose what becomes of what `halfulp.ops.print` prints in this session, in models loaded already too.
 
         Args:
             style: a `PrintStyle` or its name. NONE prints nothing.
             precision: digits after the point under FULL, 0 to 766 (no number of the library has more). COMPACT has 4.
+            output_directory: where BINARY and BINARY_MAX_CHECKPOINT write their files. It is made where it is missing.
+            folder_per_execute: each execution writes to a folder of its own in there: ``0``, ``1``, ``2``, ...
 
         Raises:
-            GraphTypeError: an unknown style, or a precision that is no int (a TypeError).
-            GraphError: a precision out of range.
+            GraphTypeError: an unknown style, or an option of another type (a TypeError).
+            GraphError: a precision out of range, or a style that writes files without a directory (a ValueError).
+            OSError: the directory cannot be made.
         """
-        self._printer.options = PrintOptions.of(style, precision)
+        options = PrintOptions.of(style, precision, output_directory, folder_per_execute)
+        if options.style.writes_files and options.output_directory is not None:
+            options.output_directory.mkdir(parents=True, exist_ok=True)
+        self._printer.options = options
 
     def load(
         self,
@@ -102,8 +121,15 @@ class InferenceSession:
             raise GraphTypeError(f"load(options=...) takes a CompileOptions, not {options!r}")
         self._check_devices(graph)
         weights = bind_weights(graph.name, graph.weights.values(), weights_registry or {})
-        loaded = load_graph(graph, CompileOptions() if options is None else options, progress)
-        return Model(loaded.compiled, loaded.code, weights, self._printer)
+        chosen = CompileOptions() if options is None else options
+        loaded = load_graph(graph, chosen, progress)
+
+        def checked() -> Model:
+            from .debug.nan_check import CheckedModel
+
+            return CheckedModel(graph, chosen, weights, self._printer, self._debug)
+
+        return Model(loaded.compiled, loaded.code, weights, self._printer, self._debug, checked)
 
     def load_compiled(self, path: str | os.PathLike[str], weights_registry: Mapping[str, Any] | None = None) -> Model:
         """Load what `Model.save` wrote. Nothing is compiled.
@@ -123,7 +149,7 @@ class InferenceSession:
         loaded = load_code(read_precompiled(Path(path)))
         compiled = loaded.compiled
         weights = bind_weights(compiled.name, compiled.role(BufferRole.WEIGHT), weights_registry or {})
-        return Model(compiled, loaded.code, weights, self._printer)
+        return Model(compiled, loaded.code, weights, self._printer, self._debug)
 
     def _check_devices(self, graph: Graph) -> None:
         available = {device.ref for device in self._devices}

@@ -12,7 +12,7 @@ FULL::
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,9 @@ SMALLEST_FIXED, LARGEST_FIXED = 1e-4, 1e8
 
 MOST_DIGITS = 766
 """After the point in scientific notation: the longest float64, a subnormal, has 767 digits that are not 0."""
+
+PIECE = 1 << 14
+"""Elements that are made text at a time: a large tensor has much more text than memory."""
 
 _OMITTED = "..."
 
@@ -53,9 +56,19 @@ def compact_text(array: Array, dtype: DType) -> str:
 
 def full_text(array: Array, dtype: DType, precision: int) -> str:
     """All elements in row-major order; floats in scientific notation with ``precision`` digits after the point."""
+    return "".join(full_text_pieces(array, dtype, precision))
+
+
+def full_text_pieces(array: Array, dtype: DType, precision: int) -> Iterator[str]:
+    """`full_text` in pieces: first what comes before the elements, then `PIECE` elements at a time, then the end."""
     extents = "".join(f"{size}x" for size in array.shape)
     form = _formatter(dtype, precision, _scientific)
-    return f"tensor<{extents}{dtype.ir_name}> [{', '.join(map(form, _plain(array).ravel().tolist()))}]"
+    yield f"tensor<{extents}{dtype.ir_name}> ["
+    flat = array.reshape(-1)
+    for start in range(0, flat.size, PIECE):
+        elements = ", ".join(map(form, _plain(flat[start : start + PIECE]).tolist()))
+        yield f", {elements}" if start else elements
+    yield "]"
 
 
 def _shown_indices(size: int) -> list[int]:

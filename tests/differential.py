@@ -14,15 +14,24 @@ from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 from xdsl.universe import Universe
 
-from halfulp.compiler.artifact import STATUS_CHECK, STATUS_LAUNCH, STATUS_VALUES, STATUS_WORDS
+from halfulp.compiler.artifact import (
+    STATUS_ARENAS,
+    STATUS_CHECK,
+    STATUS_LAUNCH,
+    STATUS_PRINT,
+    STATUS_VALUES,
+    STATUS_WORDS,
+)
 from halfulp.compiler.codegen.cpu import compile_to_object, host_target
 from halfulp.compiler.codegen.llvm import emit_llvm
 from halfulp.compiler.interpreter import interpret
 from halfulp.compiler.options import CompileOptions
-from halfulp.compiler.passes.tile_to_loops.layout import EntryLayout, entry_layout
-from halfulp.compiler.pipeline import lower
+from halfulp.compiler.passes.tile_to_loops.layout import EntryLayout, entry_layout, prints_of
+from halfulp.compiler.pipeline import lower, thread_arena_bytes
+from halfulp.compiler.print_sites import print_site
 from halfulp.compiler.universe import HALFULP_UNIVERSE
 from halfulp.runtime.loader import NativeLibrary
+from halfulp.runtime.print_callback import PrintCallback
 
 Array = np.ndarray[Any, np.dtype[Any]]
 WIDTHS = (512, 256, 128)
@@ -51,10 +60,24 @@ def entry_of(module: ModuleOp) -> FuncOp:
 
 @dataclass
 class Run:
-    """What a run leaves behind: every buffer, and the failed check as (kernel, message) or None."""
+    """What a run leaves behind: every buffer, the failed check as (kernel, message) or None, the lines printed."""
 
     arrays: list[Array]
     failure: tuple[str, str] | None
+    lines: list[str]
+
+
+@dataclass
+class ShownLines:
+    """Keeps the lines that a run prints."""
+
+    lines: list[str]
+
+    def tensor(self, label: str, array: Array) -> None:
+        self.lines.append(f"{label} = {array!s}")
+
+    def line(self, text: str) -> None:
+        self.lines.append(text)
 
 
 class GuardedArray:
@@ -87,6 +110,7 @@ def run_compiled(module: ModuleOp, arrays: Sequence[Array], vector_bits: int, op
     """Compiles a copy of ``module``, which has one segment and no buffers of its own, and runs it on copies."""
     module = module.clone()
     layout = entry_layout(module, entry_of(module))
+    prints = prints_of(module)
     assert len(layout.segments) == 1
     assert not layout.buffers
     symbol = f"{entry_of(module).sym_name.data}.0.call"
@@ -95,20 +119,28 @@ def run_compiled(module: ModuleOp, arrays: Sequence[Array], vector_bits: int, op
     text = emit_llvm(module, function_attributes=target.function_attributes)
     library = NativeLibrary(compile_to_object(text, target, options.opt_level), [symbol])
     copies = [GuardedArray(array) for array in arrays]
+    shown = ShownLines([])
+    callback = PrintCallback([print_site(op) for op in prints], shown)
     status, computed = np.zeros(STATUS_WORDS, np.int64), np.zeros(1, np.int64)
+    status[STATUS_PRINT] = callback.address
+    arena = GuardedArray(np.full(thread_arena_bytes(module), CANARY, np.uint8))
+    status[STATUS_ARENAS] = arena.address
     addresses = [status.ctypes.data, computed.ctypes.data, *[copy.address for copy in copies]]
     pointers = (ctypes.c_void_p * len(addresses))(*addresses)
     extents = [n for array in arrays for n in array.shape]
     dims = (ctypes.c_int64 * max(len(extents), 1))(*extents)
     library.entry(symbol)(ctypes.addressof(pointers), ctypes.addressof(dims))
-    return Run([copy.checked() for copy in copies], _failure(status, layout))
+    callback.finish()
+    arena.checked()
+    return Run([copy.checked() for copy in copies], _failure(status, layout), shown.lines)
 
 
 def run_interpreted(module: ModuleOp, arrays: Sequence[Array]) -> Run:
     """Interprets ``module`` on copies."""
     copies = [array.copy() for array in arrays]
-    failed = interpret(module, entry_of(module).sym_name.data, copies).failed
-    return Run(copies, None if failed is None else (failed.kernel, failed.message))
+    result = interpret(module, entry_of(module).sym_name.data, copies)
+    failure = None if result.failed is None else (result.failed.kernel, result.failed.message)
+    return Run(copies, failure, [printed.line for printed in result.printed])
 
 
 def assert_same_bits(actual: Array, expected: Array, where: str) -> None:
@@ -135,13 +167,17 @@ def check_both_ways(
     options: CompileOptions | None = None,
     widths: Sequence[int] = WIDTHS,
 ) -> Run:
-    """Interpreted and compiled results of all buffers are the same bits, the failed check too; the interpreted ones."""
+    """Interpreted and compiled results of all buffers are the same bits, the failed check and what was printed too.
+
+    The interpreted ones are returned.
+    """
     if isinstance(module, str):
         module = parse_module(module)
     expected = run_interpreted(module, arrays)
     for bits in widths:
         run = run_compiled(module, arrays, bits, options or CompileOptions())
         assert run.failure == expected.failure, f"{run.failure} at {bits} bits, {expected.failure} interpreted"
+        assert run.lines == expected.lines, f"at {bits} bits"
         for number, (actual, wanted) in enumerate(zip(run.arrays, expected.arrays, strict=True)):
             assert_same_bits(actual, wanted, f"buffer {number} at {bits} bits")
     return expected

@@ -49,6 +49,11 @@ class CpuTarget:
         return f"{self.arch}/{self.vector_bits}"
 
     @property
+    def scales(self) -> bool:
+        """Whether an instruction multiplies f32 by powers of two: AVX-512's ``vscalefps``."""
+        return self.name == "x86_64/512"
+
+    @property
     def function_attributes(self) -> dict[str, str]:
         """String attributes every function compiled for this target gets."""
         return {"prefer-vector-width": str(self.vector_bits)}
@@ -175,6 +180,15 @@ def _pass_manager(builder: PassBuilder, opt_level: int) -> ModulePassManager:
     return manager
 
 
+def optimize(module: ModuleRef, machine: TargetMachine, opt_level: int) -> None:
+    """Runs LLVM's passes of a level on a module, for any target."""
+    import llvmlite.binding as llvm
+
+    if opt_level:
+        builder = llvm.create_pass_builder(machine, _tuning(opt_level))
+        _pass_manager(builder, opt_level).run(module, builder)
+
+
 @contextmanager
 def _optimized(llvm_text: str, target: CpuTarget, opt_level: int) -> Iterator[tuple[TargetMachine, ModuleRef]]:
     import llvmlite.binding as llvm
@@ -190,9 +204,7 @@ def _optimized(llvm_text: str, target: CpuTarget, opt_level: int) -> Iterator[tu
         module.verify()
     except RuntimeError as error:
         raise _rejected(error, llvm_text) from None
-    if opt_level:
-        builder = llvm.create_pass_builder(machine, _tuning(opt_level))
-        _pass_manager(builder, opt_level).run(module, builder)
+    optimize(module, machine, opt_level)
     yield machine, module
 
 

@@ -11,9 +11,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from .elf import undefined_symbols
 from .llvm.selection import SelectionKey
+
+if TYPE_CHECKING:
+    from llvmlite.binding.module import ModuleRef
+    from llvmlite.binding.targets import TargetMachine
 
 INTEGERS = ("i1", "i8", "i16", "i32", "i64")
 MASKS = ("i2", "i4")  # what the truth values of so few lanes become
@@ -42,6 +47,8 @@ STATE_INTRINSICS = {
     "llvm.aarch64.set.fpcr": (["i64"], "void"),
 }
 """Reading and setting the rounding state. Those of the other architecture end the child."""
+SCALING = "llvm.x86.avx512.mask.scalef.ps"
+"""Times a power of two. The CPUs without it end the child."""
 
 
 @dataclass(frozen=True)
@@ -51,13 +58,24 @@ class ProbeTarget:
     triple: str
     cpu: str
 
+    @property
+    def is_gpu(self) -> bool:
+        """Whether threads compute one element each, in code that is text."""
+        return self.triple.startswith("nvptx64")
+
 
 TARGETS = {
     "x86_64/512": ProbeTarget("x86_64-unknown-linux-gnu", "x86-64-v4"),
     "x86_64/256": ProbeTarget("x86_64-unknown-linux-gnu", "x86-64-v3"),
     "x86_64/128": ProbeTarget("x86_64-unknown-linux-gnu", "x86-64-v3"),
     "aarch64/128": ProbeTarget("aarch64-unknown-linux-gnu", "generic"),
+    **{f"nvptx64/{cpu}": ProbeTarget("nvptx64-nvidia-cuda", cpu) for cpu in ("sm_80", "sm_90", "sm_100")},
 }
+
+_WRONG_ON_GPUS = ("frem",)
+"""What NVPTX makes several rounded operations of."""
+_WORDS_OF_WRONG_CODE = (".approx", ".ftz", ".extern", "call")
+"""In PTX: less than correctly rounded, subnormals flushed, functions of a library."""
 
 
 def _name(element: str) -> str:
@@ -178,19 +196,55 @@ def _scalar_texts() -> Iterator[Text]:
         body = f"%r = cmpxchg ptr %a0, {element} %a1, {element} %a2 acq_rel monotonic"
         pair = f"{{ {element}, i1 }}"
         yield ("cmpxchg", element), _function(["ptr", element, element], body, pair)
+    yield from _scaling_texts()
+    hints = ", i32 0, i32 2, i32 1"
+    declared = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
+    yield ("llvm.prefetch", "p0"), _function(["ptr"], f"call void @llvm.prefetch.p0(ptr %a0{hints})", "void", declared)
     for name, (arguments, result) in STATE_INTRINSICS.items():
         yield (name, ""), _call(name, arguments, result)
 
 
-def texts() -> Iterator[Text]:
-    """Every probe: its entry in the table, and a module that does nothing else."""
-    for lanes in (0, *LANES):
+def _scaling_texts() -> Iterator[Text]:
+    for lanes in (4, 8, 16):
+        t, mask = f"<{lanes} x float>", f"i{max(8, lanes)}"
+        name, types = f"{SCALING}.{32 * lanes}", f"{t}, {t}, {t}, {mask}"
+        declared, last = f"declare {t} @{name}({types}", f"{t} zeroinitializer, {mask} -1"
+        if lanes == 16:
+            declared, last = f"{declared}, i32", f"{last}, i32 4"
+        yield (name, ""), _function([t, t], f"%r = call {t} @{name}({t} %a0, {t} %a1, {last})", t, declared + ")")
+
+
+def _gpu_texts() -> Iterator[Text]:
+    for register in ("tid", "ctaid", "nctaid"):
+        name = f"llvm.nvvm.read.ptx.sreg.{register}.x"
+        yield (name, ""), _call(name, [], "i32")
+    name = "llvm.nvvm.barrier.cta.sync.aligned.all"
+    yield (name, ""), _function([], f"call void @{name}(i32 0)", "void", f"declare void @{name}(i32)")
+    name = "llvm.nvvm.shfl.sync.down"
+    body = f"%r = call i32 @{name}.i32(i32 -1, i32 %a0, i32 16, i32 31)"
+    yield (name, "i32"), _function(["i32"], body, "i32", f"declare i32 @{name}.i32(i32, i32, i32, i32)")
+
+
+def texts(target: ProbeTarget | None = None) -> Iterator[Text]:
+    """Every probe: its entry in the table, and a module that does nothing else. None is a CPU."""
+    is_gpu = target is not None and target.is_gpu
+    if is_gpu:
+        yield from _gpu_texts()
+    for lanes in (0,) if is_gpu else (0, *LANES):
         yield from _integer_texts(lanes)
         yield from _float_texts(lanes)
         yield from _cast_texts(lanes)
         if lanes:
             yield from _memory_texts(lanes)
     yield from _scalar_texts()
+
+
+def selects(target: ProbeTarget, key: SelectionKey, machine: TargetMachine, module: ModuleRef) -> bool:
+    """Whether a probe's module became code that does what it says, with no function of a library."""
+    if not target.is_gpu:
+        return not undefined_symbols(machine.emit_object(module))
+    code = machine.emit_assembly(module)
+    return key[0] not in _WRONG_ON_GPUS and not any(word in code for word in _WORDS_OF_WRONG_CODE)
 
 
 def run_child(target: ProbeTarget, start: int) -> None:
@@ -202,13 +256,13 @@ def run_child(target: ProbeTarget, start: int) -> None:
     machine = llvm.Target.from_triple(target.triple).create_target_machine(
         cpu=target.cpu, opt=2, reloc="pic", codemodel="small"
     )
-    for number, (_, text) in enumerate(texts()):
+    for number, (key, text) in enumerate(texts(target)):
         if number < start:
             continue
         print("trying", number, flush=True)
         module = llvm.parse_assembly(text, context=llvm.create_context())
         module.verify()
-        print("no" if undefined_symbols(machine.emit_object(module)) else "yes", flush=True)
+        print("yes" if selects(target, key, machine, module) else "no", flush=True)
 
 
 def probe(name: str) -> dict[str, list[str]]:
@@ -216,8 +270,8 @@ def probe(name: str) -> dict[str, list[str]]:
 
     A child that dies names its last probe, which then does not select; another child goes on after it.
     """
-    keys = [key for key, _ in texts()]
-    selects = dict.fromkeys(keys, True)
+    keys = [key for key, _ in texts(TARGETS[name])]
+    found = dict.fromkeys(keys, True)
     start = 0
     while start < len(keys):
         command = [sys.executable, "-m", __package__ + ".selects", "--child", name, str(start)]
@@ -230,13 +284,13 @@ def probe(name: str) -> dict[str, list[str]]:
                 start = int(line.split()[1])
                 answered = False
             else:
-                selects[keys[start]] &= line == "yes"
+                found[keys[start]] &= line == "yes"
                 answered = True
         if not answered:
-            selects[keys[start]] = False
+            found[keys[start]] = False
         start += 1
     table: dict[str, list[str]] = {}
-    for (op, types), does in selects.items():
+    for (op, types), does in found.items():
         if does:
             table.setdefault(op, []).append(types)
     return {op: sorted(table[op]) for op in sorted(table)}

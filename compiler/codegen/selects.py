@@ -33,7 +33,7 @@ def _all_tables() -> dict[str, Table]:
 
 @cache
 def selects_on(target: str) -> Table:
-    """The table of one target: ``x86_64/512``, ``x86_64/256``, ``x86_64/128`` or ``aarch64/128``.
+    """The table of one target: ``x86_64/512``, ``x86_64/256``, ``x86_64/128``, ``aarch64/128`` or ``nvptx64/sm_90``.
 
     NotFoundError for a target that was never probed.
     """

@@ -18,6 +18,7 @@ DIALECTS = {
     "tile": "Tile",
     "vector_ext": "VectorExt",
     "scf_ext": "SCFExt",
+    "gpu_ext": "GPUExt",
     "llvm_ext": "LLVMExt",
 }
 

@@ -1,10 +1,12 @@
 """The ``scf_ext`` dialect: what upstream's ``scf`` lacks on a CPU with several threads.
 
 Upstream's ``scf.parallel`` says that rounds may run at the same time, but neither how many threads may share them
-nor how one of them keeps the others out.
+nor how one of them keeps the others out. And its functions call by name only, never back to whoever runs them.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from xdsl.dialects.builtin import IndexType, MemRefType, i64
 from xdsl.ir import Dialect, Region, SSAValue
@@ -14,6 +16,7 @@ from xdsl.irdl import (
     operand_def,
     region_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import IsTerminator, MemoryReadEffect, MemoryWriteEffect, NoMemoryEffect, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
@@ -42,7 +45,8 @@ def _verify_end(op: ForallOp | CriticalOp) -> None:
 class ForallOp(IRDLOperation):
     """Runs its body for every round 0 .. ``count`` - 1, on at most ``threads`` threads, in any order.
 
-    It ends when all rounds have. Rounds must not depend on each other. The body's argument is the round.
+    It ends when all rounds have. Rounds must not depend on each other. The body's argument is the round; a second
+    one is the number of the thread, below ``threads``: at no time do two rounds run under the same number.
 
     ``scf_ext.forall %count threads %threads { ^bb0(%round : index): ... scf_ext.yield }``
     """
@@ -58,8 +62,8 @@ class ForallOp(IRDLOperation):
         super().__init__(operands=[count, threads], regions=[body])
 
     def verify_(self) -> None:
-        if [arg.type for arg in self.body.block.args] != [INDEX]:
-            raise VerifyException("scf_ext.forall: the body takes one index, its round")
+        if [arg.type for arg in self.body.block.args] not in ([INDEX], [INDEX, INDEX]):
+            raise VerifyException("scf_ext.forall: the body takes one index, its round, or two, the thread behind it")
         _verify_end(self)
 
 
@@ -90,4 +94,21 @@ class CriticalOp(IRDLOperation):
         _verify_end(self)
 
 
-SCFExt = Dialect("scf_ext", [CriticalOp, ForallOp, YieldOp], [])
+@irdl_op_definition
+class CallAddressOp(IRDLOperation):
+    """Calls the C function at an address that is known only when running; it takes i64 and returns nothing.
+
+    ``scf_ext.call_address %address(%a, %b)``
+    """
+
+    name = "scf_ext.call_address"
+    address = operand_def(i64)
+    arguments = var_operand_def(i64)
+    traits = traits_def(MemoryWriteEffect(), MemoryReadEffect())
+    assembly_format = "$address `(` $arguments `)` attr-dict"
+
+    def __init__(self, address: SSAValue, arguments: Sequence[SSAValue]) -> None:
+        super().__init__(operands=[address, list(arguments)])
+
+
+SCFExt = Dialect("scf_ext", [CallAddressOp, CriticalOp, ForallOp, YieldOp], [])

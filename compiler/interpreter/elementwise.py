@@ -106,6 +106,12 @@ def _shift(frame: Frame, op: tile.ShiftOp) -> Iterable[Array]:
     return (integers.SHIFTS[op.kind.data](*frame.arrays(op.operands)),)
 
 
+def _scale(frame: Frame, op: tile.ScaleOp) -> Iterable[Array]:
+    value, power = (array.astype(np.float64) for array in frame.arrays(op.operands))
+    # A product with so large a power of two is exact in f64, and beyond f32's range however large it is.
+    return (casts.cast(np.ldexp(value, np.nan_to_num(power).astype(np.int64).clip(-400, 400)) + 0 * power, F32),)
+
+
 def _cast(frame: Frame, op: tile.CastOp) -> Iterable[Array]:
     return (
         casts.cast(
@@ -171,5 +177,6 @@ ELEMENTWISE_HANDLERS: dict[type[Operation], Handler] = {
     arith.UIToFPOp: _conversion(casts.cast, unsigned_source=True),
     tile.IntDivOp: _int_div,
     tile.ShiftOp: _shift,
+    tile.ScaleOp: _scale,
     tile.CastOp: _cast,
 }

@@ -14,6 +14,7 @@ from xdsl.dialects.func import ReturnOp as FunctionReturnOp
 from xdsl.dialects.scf import ConditionOp, YieldOp
 from xdsl.ir import Block, Operation, SSAValue
 
+from ..artifact import PrintSite
 from ..dialects.tile import KernelOp, RefType
 from ..dialects.tile import ReturnOp as KernelReturnOp
 from ..dialects.tile.types import shape_of
@@ -34,16 +35,30 @@ class FailedCheck:
     """A ``tile.check`` that did not hold, its message filled in.
 
     ``kernel`` is the name of the kernel (of the entry function for a check outside all kernels) and ``program`` the
-    program id along each axis of the grid, None outside kernels.
+    program id along each axis of the grid, None outside kernels. ``is_bounds``: it is about an index.
     """
 
     kernel: str
     program: tuple[int, ...] | None
     message: str
+    is_bounds: bool = False
 
     def __str__(self) -> str:
         program = "" if self.program is None else f"program {list(self.program)} of "
         return f"{self.message} (in {program}@{self.kernel})"
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What one print showed: copies of its values, in numpy's types."""
+
+    site: PrintSite
+    arrays: tuple[Array, ...]
+
+    @property
+    def line(self) -> str:
+        """What a kernel's print shows."""
+        return self.site.line(self.arrays)
 
 
 class Observer(Protocol):
@@ -68,6 +83,7 @@ class Execution:
     bindings: dict[str, int] = field(default_factory=dict)
     failed: FailedCheck | None = None
     observers: Sequence[Observer] = ()
+    printed: list[Printed] = field(default_factory=list)
 
 
 class StopExecution(Exception):  # noqa: N818 (no error: a check of the program did not hold)

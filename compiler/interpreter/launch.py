@@ -1,4 +1,4 @@
-"""What the entry function does: buffers, symbolic dims, launches of kernels; and the checks of both."""
+"""What the entry function does: buffers, symbolic dims, launches of kernels; checks and prints of both."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import numpy as np
 from xdsl.dialects.builtin import DYNAMIC_INDEX
 from xdsl.ir import Operation
 
+from ..artifact import PrintedValue
 from ..dialects import tile
 from ..dialects.tile import KernelOp, RefType
 from ..dims import parse_dim
 from ..errors import near_names
+from ..print_sites import print_site
 from .casts import is_float
 from .exact import Array
-from .frame import Execution, FailedCheck, Frame, StopExecution, Value
+from .frame import Execution, FailedCheck, Frame, Printed, StopExecution, Value
 from .memory import Reference
 from .values import InterpreterError, dtype_of
 
@@ -101,10 +103,24 @@ def _check(frame: Frame, op: tile.CheckOp) -> Iterable[Value]:
     first, *rest = op.message.data.split("{}")
     values = frame.integers(op.values)
     message = first + "".join(f"{value}{text}" for value, text in zip(values, rest, strict=True))
-    frame.execution.failed = FailedCheck(frame.name, frame.program, message)
+    frame.execution.failed = FailedCheck(frame.name, frame.program, message, op.is_bounds)
     if frame.program is None:
         raise StopExecution
     return ()
+
+
+def _print(frame: Frame, op: tile.PrintOp | tile.PrintTensorOp) -> Iterable[Value]:
+    if frame.execution.failed is None:
+        site = print_site(op)
+        held = frame.arrays(op.values) if isinstance(op, tile.PrintOp) else [frame.reference(op.ref).array]
+        frame.execution.printed.append(Printed(site, tuple(map(_shown, site.values, held))))
+    return ()
+
+
+def _shown(value: PrintedValue, held: Array) -> Array:
+    """A copy in the printed type; integers of the IR have no sign."""
+    array = np.array(held).view(value.dtype.to_numpy())
+    return array if value.shape else array.reshape(())
 
 
 LAUNCH_HANDLERS: dict[type[Operation], Handler] = {
@@ -112,4 +128,6 @@ LAUNCH_HANDLERS: dict[type[Operation], Handler] = {
     tile.BufferOp: _buffer,
     tile.SetDimOp: _set_dim,
     tile.CheckOp: _check,
+    tile.PrintOp: _print,
+    tile.PrintTensorOp: _print,
 }

@@ -16,7 +16,7 @@ from ..errors import near_names
 from .control import CONTROL_HANDLERS
 from .elementwise import ELEMENTWISE_HANDLERS
 from .exact import Array
-from .frame import Execution, FailedCheck, Frame, Handler, Observer, StopExecution
+from .frame import Execution, FailedCheck, Frame, Handler, Observer, Printed, StopExecution
 from .launch import LAUNCH_HANDLERS, check_counts, run_programs
 from .memory import MEMORY_HANDLERS, Buffer, BufferSource, Reference, reference_to
 from .reduction import REDUCTION_HANDLERS
@@ -42,11 +42,13 @@ class InterpreterResult:
         arrays: the array of each reference argument, in order; None for one that a failed check left unmade.
         bindings: the symbolic dims, those set by ``tile.set_dim`` included.
         failed: the first check that did not hold; the run ended with the launch that it belongs to.
+        printed: what was printed before a check failed, in order.
     """
 
     arrays: tuple[Array | None, ...]
     bindings: dict[str, int]
     failed: FailedCheck | None = None
+    printed: tuple[Printed, ...] = ()
 
 
 def interpret(
@@ -89,7 +91,8 @@ def interpret(
                 buffer.reference(execution.bindings)
         except StopExecution:
             pass  # the failed check is in the result
-    return InterpreterResult(tuple(buffer.array for buffer in made), execution.bindings, execution.failed)
+    arrays = tuple(buffer.array for buffer in made)
+    return InterpreterResult(arrays, execution.bindings, execution.failed, tuple(execution.printed))
 
 
 def interpret_kernel(kernel: KernelOp, grid: Sequence[int], arguments: Sequence[Any]) -> FailedCheck | None:

@@ -110,7 +110,13 @@ def dot(a: Array, b: Array, acc: Array, *, fused: bool) -> Array:
 
 def _dot(frame: Frame, op: tile.DotOp) -> Iterable[Array]:
     a, b, acc = frame.arrays((op.a, op.b, op.acc))
-    return (dot(a, b, acc, fused=bool(op.fused)),)
+    if not op.counts:
+        return (dot(a, b, acc, fused=bool(op.fused)),)
+    rows, columns, inner = (max(int(count), 0) for count in frame.arrays(op.counts))
+    part = dot(a[:rows, :inner], b[:inner, :columns], acc[:rows, :columns], fused=bool(op.fused))
+    result = acc.copy()
+    result[:rows, :columns] = part
+    return (result,)
 
 
 def top_merge(top_values: Array, top_indices: Array, values: Array, indices: Array) -> tuple[Array, Array]:

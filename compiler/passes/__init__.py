@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PASSES: tuple[str, ...] = (
     "verify-graph",
+    "set-op-numerics",
     "widen-small-floats",
     "contract-fma",
     "set-fastmath-flags",
@@ -28,6 +29,8 @@ PASSES: tuple[str, ...] = (
     "expand-small-floats",
     "expand-math",
     "convert-tile-to-loops",
+    "convert-tile-to-gpu",
+    "insert-barriers",
     "convert-loops-to-llvm",
 )
 

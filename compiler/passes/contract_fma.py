@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, BoolAttr, ModuleOp
@@ -17,6 +17,7 @@ from ..errors import CompileError, quoted_list
 from ..fastmath import carries_flags, parse_option, put_flags
 from ..locations import location_of
 from ..numerics import CONTRACTIONS, Contraction
+from ..op_numerics import OpNumerics, op_numerics
 from ..opdef import OpDef
 from ..options import FpContract, Strategy
 from ..registry import find_op, first_op
@@ -52,6 +53,9 @@ class ContractFmaPass(ModulePass):
     ``strategy=llvm`` leaves the ops alone and under ``fast`` puts ``contract`` on all that have no flags of their own:
     LLVM chooses.
 
+    Numerics of a single op (``set-op-numerics``) stand for ``mode`` and ``defaults`` there. Those of the sum decide
+    whether it fuses, and an op that has some gets its flags here.
+
     Raises:
         CompileError: under ``off``, an op has the flag ``contract``.
         GraphError: an unknown flag among the defaults.
@@ -65,17 +69,16 @@ class ContractFmaPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         self._check_options()
-        defaults = parse_option(self.defaults, f"{self.name}: defaults")
-        if self.mode == "off":
-            _refuse_contract(op)
-        elif self.strategy == "llvm":
-            if self.mode == "fast":
-                _permit_everywhere(op, defaults)
+        flags = parse_option(self.defaults, f"{self.name}: defaults")
+        general = OpNumerics(cast(FpContract, self.mode), flags, "round-each")
+        _refuse_contract(op, general)
+        if self.strategy == "llvm":
+            _permit_everywhere(op, general)
         else:
-            permitted = defaults | CONTRACT if self.mode == "fast" else defaults
             for graph in op.body.block.ops:
                 if isinstance(graph, GraphOp):
-                    _contract_graph(graph, defaults, "contract" in permitted)
+                    _contract_graph(graph, general)
+        _set_own_defaults(op)
 
     def _check_options(self) -> None:
         for option, value, allowed in (
@@ -86,9 +89,9 @@ class ContractFmaPass(ModulePass):
                 raise CompileError(f"{self.name}: {option} must be one of {quoted_list(allowed)}, not {value!r}")
 
 
-def _refuse_contract(module: ModuleOp) -> None:
+def _refuse_contract(module: ModuleOp, general: OpNumerics) -> None:
     for op in module.walk():
-        if isinstance(op, RegisteredOp) and "contract" in (op.flags or ()):
+        if isinstance(op, RegisteredOp) and "contract" in (op.flags or ()) and _numerics(op, general).fp_contract == "off":
             raise CompileError(
                 f"{op.subject}: it has the fastmath flag 'contract', but fp_contract='off' forbids every contraction; "
                 "leave the flag out of the op or of its region, or compile with fp_contract='on'",
@@ -96,10 +99,24 @@ def _refuse_contract(module: ModuleOp) -> None:
             )
 
 
-def _permit_everywhere(module: ModuleOp, defaults: frozenset[str]) -> None:
+def _numerics(op: Operation, general: OpNumerics) -> OpNumerics:
+    return op_numerics(op) or general
+
+
+def _permit_everywhere(module: ModuleOp, general: OpNumerics) -> None:
     for op in module.walk():
         if isinstance(op, RegisteredOp) and op.flags is None and carries_flags(op):
-            put_flags(op, defaults | CONTRACT)
+            numerics = _numerics(op, general)
+            if numerics.fp_contract == "fast":
+                put_flags(op, numerics.fastmath | CONTRACT)
+
+
+def _set_own_defaults(module: ModuleOp) -> None:
+    """Ops with numerics of their own take their flags from there, and no longer from the options of the compilation."""
+    for op in module.walk():
+        numerics = op_numerics(op)
+        if numerics is not None and isinstance(op, RegisteredOp) and op.flags is None and carries_flags(op):
+            put_flags(op, numerics.fastmath)
 
 
 @dataclass(frozen=True)
@@ -112,15 +129,15 @@ class _Candidate:
     product: ApplyOp
 
 
-def _contract_graph(graph: GraphOp, defaults: frozenset[str], permitted: bool) -> None:
+def _contract_graph(graph: GraphOp, general: OpNumerics) -> None:
     fused = first_op(lambda op: op.contraction == "fused")
     if fused is None:
         return
     done: list[tuple[_Candidate, frozenset[str]]] = []
     for op in list(graph.body.walk()):
-        candidate = _candidate(op, permitted)
+        candidate = _candidate(op, _numerics(op, general).permits_contraction)
         if candidate is not None:
-            done.append((candidate, _fuse(candidate, fused, defaults)))
+            done.append((candidate, _fuse(candidate, fused, general)))
     for candidate, _ in done:
         # A product of two sums stands here twice, and is dead only once both are fused.
         block = candidate.product.parent
@@ -157,14 +174,15 @@ def _allows(op: ApplyOp, permitted: bool) -> bool:
     return permitted if op.flags is None else "contract" in op.flags
 
 
-def _fuse(candidate: _Candidate, fused: OpDef, defaults: frozenset[str]) -> frozenset[str]:
+def _fuse(candidate: _Candidate, fused: OpDef, general: OpNumerics) -> frozenset[str]:
     """Puts the fma in the place of the sum; gives the flags that it ends up with."""
     op, product = candidate.op, candidate.product
+    defaults = _numerics(op, general).fastmath
     addend = op.arguments[1 - candidate.operand]
     flags = (
         None
         if op.flags is None and product.flags is None
-        else (defaults if op.flags is None else op.flags) & (defaults if product.flags is None else product.flags)
+        else (defaults if op.flags is None else op.flags) & (_numerics(product, general).fastmath if product.flags is None else product.flags)
     )
     is_difference = candidate.role == "difference"
     parameters = {

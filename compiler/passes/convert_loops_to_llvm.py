@@ -31,16 +31,17 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from ..errors import CompileError, quoted_list
-from .loops_to_llvm import arith, casts, control, math, memory, parallel, vectors
+from .loops_to_llvm import arith, casts, control, gpu, math, memory, parallel, vectors
 from .loops_to_llvm.functions import lower_function
 from .loops_to_llvm.lowering import LoweringFunction, LoweringOptions
 
-ARCHITECTURES = ("x86_64", "aarch64")
+ARCHITECTURES = ("x86_64", "aarch64", "nvptx64")
 
 TABLE: Mapping[type[Operation], LoweringFunction] = {
     **arith.LOWERINGS,
     **casts.LOWERINGS,
     **control.LOWERINGS,
+    **gpu.LOWERINGS,
     **math.LOWERINGS,
     **memory.LOWERINGS,
     **parallel.LOWERINGS,
@@ -74,7 +75,7 @@ def convert_loops_to_llvm(module: ModuleOp, options: LoweringOptions) -> None:
 
 @dataclass(frozen=True)
 class ConvertLoopsToLlvmPass(ModulePass):
-    """Functions of the loops stage -> functions of the ``llvm`` dialect. ``arch``: x86_64 or aarch64."""
+    """Functions of the loops stage -> functions of the ``llvm`` dialect. ``arch``: x86_64, aarch64 or nvptx64."""
 
     name = "convert-loops-to-llvm"
     arch: str = "x86_64"

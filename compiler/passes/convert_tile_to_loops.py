@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects import func, scf
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64, UnitAttr
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
 from ..dialects import tile
 from .tile_to_loops.functions import EntryLowering, launch_function, lower_kernel, record_failure_function
+from .tile_to_loops.layout import prints_of
+from .tile_to_loops.prints import report_print_function
+from .tile_to_loops.thread_arena import ARENA_ATTRIBUTE
 
 VECTOR_BITS = (128, 256, 512)
 LANE_BITS = 32
@@ -55,14 +58,33 @@ class ConvertTileToLoopsPass(ModulePass):
         lanes = self.vector_bits // LANE_BITS
         contract = op.attributes.pop("halfulp.fp_contract", None)
         assert contract is None or isinstance(contract, StringAttr)
-        lowered: list[func.FuncOp] = []
+        prints = prints_of(op)
+        lowered: list[func.FuncOp] = [report_print_function()] if prints else []
         old = list(op.body.block.ops)
+        kernels = {k: lower_kernel(k, lanes, contract, prints) for k in old if isinstance(k, tile.KernelOp)}
+        arena_bytes = max((blocks.nbytes for _, blocks in kernels.values()), default=0)
+        if arena_bytes:
+            op.attributes[ARENA_ATTRIBUTE] = IntegerAttr(arena_bytes, i64)
+        branches = any(_branches(part) for part in old if isinstance(part, func.FuncOp))
         for part in old:
             if isinstance(part, tile.KernelOp):
-                lowered += [lower_kernel(part, lanes, contract), launch_function(part, contract)]
+                kernel, blocks = kernels[part]
+                launch = launch_function(part, contract, blocks, arena_bytes)
+                if branches:
+                    launch.attributes["halfulp.no_inline"] = UnitAttr()
+                lowered += [kernel, launch]
             elif isinstance(part, func.FuncOp):
                 lowered += EntryLowering(op, part, lanes, contract).functions()
         for part in reversed(old):
             part.detach()
             part.erase(safe_erase=False)
         op.body.block.add_ops([record_failure_function(), *lowered])
+
+
+def _branches(entry: func.FuncOp) -> bool:
+    """Whether an entry function decides by what a kernel has put into memory.
+
+    Under nnan or ninf that may be poison, which is harmless as a number and undefined behaviour in a branch. LLVM knows of
+    it only where it sees the kernel and the branch in one function, so launches are not inlined then.
+    """
+    return any(isinstance(op, scf.IfOp | scf.WhileOp) for op in entry.body.walk())

@@ -34,6 +34,7 @@ _SHAPING = (
     tile.CmpIOp,
     tile.IntDivOp,
     tile.ShiftOp,
+    tile.ScaleOp,
     scf.YieldOp,
 )
 """Ops whose operands only flow into their results, besides those of ``arith`` and ``math``."""

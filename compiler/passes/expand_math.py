@@ -13,6 +13,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 from ..codegen.math.emitter import ElementType, FloatPredicate, IntegerPredicate
 from ..codegen.math.table import EXPANSIONS
+from ..dialects import tile
 from ..dialects.tile.types import element_type, with_shape
 from ..tile_builder import TileBuilder, Value
 from ..tile_builder.builder import UPPER_BOUNDED
@@ -27,8 +28,9 @@ _NAMES: dict[Attribute, ElementType] = {value: key for key, value in _TYPES.item
 class TileEmitter:
     """The operations of an expansion as tile IR, on scalars or blocks of one shape."""
 
-    def __init__(self, builder: TileBuilder, function: str) -> None:
+    def __init__(self, builder: TileBuilder, function: str, *, scales: bool = False) -> None:
         self.builder = builder
+        self.scales = scales
         self.mark = StringAttr(function)
 
     def constant(self, value: float, like: Value, type: ElementType | None = None) -> Value:
@@ -102,7 +104,9 @@ class TileEmitter:
         return self.builder.cast(a, _TYPES[type])
 
     def scale(self, value: Value, power: Value) -> Value | None:
-        return None
+        if not self.scales or value.element_type != f32 or not value.shape:
+            return None
+        return self._emit(tile.ScaleOp(value.ssa, power.ssa))
 
     def _shift(self, op: type[Operation], a: Value, count: int) -> Value:
         # The count is below the width, so arith's shift, undefined beyond it, is total here.
@@ -128,12 +132,14 @@ class ExpandMathPass(ModulePass):
         ...
         %y = arith.mulf %scaled, %second_power : tensor<4096xf32>
 
-    ``math`` ops that are exact or correctly rounded (fma, sqrt, absf, floor, ...) stay.
+    ``math`` ops that are exact or correctly rounded (fma, sqrt, absf, floor, ...) stay. With ``scale``, for targets
+    that multiply by a power of two in one instruction, blocks of f32 are scaled by ``tile.scale``; bits are the same.
     """
 
     name = "expand-math"
 
     only: tuple[str, ...] = field(default=())
+    scale: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for candidate in list(op.walk()):
@@ -141,7 +147,7 @@ class ExpandMathPass(ModulePass):
             if candidate.dialect_name() != "math" or function not in EXPANSIONS:
                 continue
             if not self.only or function in self.only:
-                expand(candidate, function)
+                expand(candidate, function, scales=self.scale)
 
 
 def function_of(op: Operation) -> str:
@@ -150,7 +156,7 @@ def function_of(op: Operation) -> str:
     return "pow" if name == "powf" else name
 
 
-def expand(op: Operation, function: str) -> None:
+def expand(op: Operation, function: str, *, scales: bool = False) -> None:
     """Replaces one op by its expansion."""
     result = op.results[0]
     name = _NAMES.get(element_type(result.type))
@@ -159,7 +165,7 @@ def expand(op: Operation, function: str) -> None:
             f"expand-math: {op.name} has no expansion for {result.type}; cast to f32 or f64 first"
         )
     builder = TileBuilder.before(op)
-    emitter = TileEmitter(builder, function)
+    emitter = TileEmitter(builder, function, scales=scales)
     operands = [Value(builder, operand) for operand in op.operands]
     promises = {"upper_bounded": True} if UPPER_BOUNDED in op.attributes else {}
     expanded = EXPANSIONS[function][name].expand(emitter, *operands, **promises)

@@ -40,8 +40,13 @@ class MarkParallelAxesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for kernel in op.body.block.ops:
-            if isinstance(kernel, tile.KernelOp) and SEQUENTIAL not in kernel.attributes:
+            if isinstance(kernel, tile.KernelOp) and SEQUENTIAL not in kernel.attributes and not _prints(kernel):
                 mark_kernel(kernel)
+
+
+def _prints(kernel: tile.KernelOp) -> bool:
+    """Whether the order of its programs can be seen."""
+    return any(isinstance(op, tile.PrintOp) for op in kernel.body.walk())
 
 
 def mark_kernel(kernel: tile.KernelOp) -> None:

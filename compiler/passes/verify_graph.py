@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import VerifyException
 
-from ..dialects.graph import CustomOp, RegisteredOp
+from ..dialects.graph import KernelCallOp, RegisteredOp
 from ..dims import SymbolicDim
 from ..errors import HalfulpError, quoted_list
 from ..kernel_call import match_call, match_parameters
@@ -126,7 +126,7 @@ def _why_invisible(op: Operation, value: SSAValue) -> str:
 
 def _verify_call(op: RegisteredOp) -> None:
     try:
-        if isinstance(op, CustomOp):
+        if isinstance(op, KernelCallOp):
             computed = _verify_custom(op)
         else:
             computed = _verify_apply(op)
@@ -136,7 +136,7 @@ def _verify_call(op: RegisteredOp) -> None:
         _fail(op, f"defines {quoted_list(wrong)}, but it computes {quoted_list(computed) if computed else 'no size'}")
 
 
-def _verify_custom(op: CustomOp) -> list[str]:
+def _verify_custom(op: KernelCallOp) -> list[str]:
     """Match the call against the kernel; returns the symbols that the kernel computes."""
     kernel = find_kernel(op.callee.data, op.subject)
     call = match_call(kernel, op.device_ref, op.argument_types, op.output_types, op.parameter_values, op.subject)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -12,8 +13,10 @@ from xdsl.passes import ModulePass
 from ..dialects.graph import ApplyOp, DTypeAttr, GraphOp
 from ..dialects.graph.types import GraphTensorType, tensor_type
 from ..dtypes import DType
-from ..errors import CompileError, GraphError, GraphTypeError
+from ..errors import CompileError, GraphError, GraphTypeError, quoted_list
+from ..op_numerics import op_numerics
 from ..opdef import OpDef
+from ..options import Bf16
 from ..registry import find_op, first_op
 from ..types import TensorType
 
@@ -44,16 +47,29 @@ class WidenSmallFloatsPass(ModulePass):
     else (ops with kernels of their own, matmul among them, and custom kernels). A value that is both rounded and
     used on is used unrounded, so an additional output changes nothing else.
 
+    ``mode=round-each`` does that only for ops whose own numerics (``set-op-numerics``) say ``excess``, and under
+    ``excess`` ops whose own say ``round-each`` are left out: each op decides about the rounding of its result. Views
+    and reshapes give on what they get.
+
     Raises:
         CompileError: there are small floats, but no op is registered that converts.
     """
 
     name = "widen-small-floats"
 
+    mode: str = "excess"
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.mode not in get_args(Bf16):
+            raise CompileError(f"{self.name}: mode must be one of {quoted_list(get_args(Bf16))}, not {self.mode!r}")
         for graph in op.body.block.ops:
-            if isinstance(graph, GraphOp):
-                _Widening(graph).run()
+            if isinstance(graph, GraphOp) and any(_mode(part, self.mode) == "excess" for part in graph.body.walk()):
+                _Widening(graph, self.mode).run()
+
+
+def _mode(op: Operation, general: str) -> str:
+    numerics = op_numerics(op)
+    return general if numerics is None else numerics.bf16
 
 
 def _is_small(value: SSAValue) -> bool:
@@ -78,8 +94,8 @@ def _widened_results(op: ApplyOp, definition: OpDef) -> list[TensorType] | None:
 class _Widening:
     """One graph being rewritten: for values of small type, the f32 value behind them and the rounded one."""
 
-    def __init__(self, graph: GraphOp) -> None:
-        self.graph = graph
+    def __init__(self, graph: GraphOp, mode: str) -> None:
+        self.graph, self.mode = graph, mode
         self.wide: dict[SSAValue, SSAValue] = {}
         self.rounded: dict[SSAValue, SSAValue] = {}
         self.replaced: list[Operation] = []
@@ -112,9 +128,13 @@ class _Widening:
             op.operands[0] = wide
 
     def _widen(self, op: ApplyOp, definition: OpDef) -> bool:
-        """Puts the same op on f32 in the place of ``op``; False if there is none."""
+        """Puts the same op on f32 in the place of ``op``; False if there is none, or if nothing asks for it."""
         types = _widened_results(op, definition)
         if types is None:
+            return False
+        is_view = definition.kind in ("view", "alias")
+        rounds = _mode(op, self.mode) != "excess"
+        if (rounds or (is_view and self.mode != "excess")) and not any(map(self._is_unrounded, op.arguments)):
             return False
         operands = [self._wide(value) if _is_small(value) else value for value in op.arguments]
         new = ApplyOp.create(
@@ -131,10 +151,17 @@ class _Widening:
             result.name_hint = old.name_hint
             if old.type == result.type:
                 old.replace_all_uses_with(result)
+            elif rounds and not is_view:
+                old.replace_all_uses_with(self._convert(result, tensor_type(old).dtype))
             else:
                 self.wide[old] = result
         self.replaced.append(op)
         return True
+
+    def _is_unrounded(self, value: SSAValue) -> bool:
+        """Whether there is an f32 value behind ``value`` that is more than its conversion."""
+        wide = self.wide.get(value)
+        return wide is not None and not (isinstance(wide.owner, ApplyOp) and wide.owner.arguments[:1] == (value,))
 
     def _wide(self, value: SSAValue) -> SSAValue:
         """``value`` in f32, before its last rounding if it has one."""
@@ -144,11 +171,10 @@ class _Widening:
 
     def _rounded(self, value: SSAValue) -> SSAValue:
         """``value`` in its own small type."""
-        wide = self.wide.get(value)
-        if wide is None or (isinstance(wide.owner, ApplyOp) and wide.owner.arguments[:1] == (value,)):
+        if not self._is_unrounded(value):
             return value
         if value not in self.rounded:
-            self.rounded[value] = self._convert(wide, tensor_type(value).dtype)
+            self.rounded[value] = self._convert(self.wide[value], tensor_type(value).dtype)
         return self.rounded[value]
 
     def _convert(self, value: SSAValue, dtype: DType) -> SSAValue:

@@ -24,6 +24,7 @@ from xdsl.rewriter import InsertPoint
 from ..dialects import tile
 from ..dialects.tile.memory import BLOCKED, ELEMENT
 from ..dialects.tile.types import RefType, element_type, shape_of
+from ..dtypes import DType
 from .value import Value
 
 NO_FLAGS = FastMathFlagsAttr("none")
@@ -302,16 +303,26 @@ class TileBuilder:
         flags = self.fastmath if operand.is_float else NO_FLAGS
         return self._emit(tile.ReduceOp(kind, operand.ssa, axis, lanes, flags, None if count is None else count.ssa))
 
-    def dot(self, a: Value, b: Value, acc: Value, *, fused: bool | None = None) -> Value:
-        """``acc + a @ b``, a chain of fma along k; ``fused`` None leaves that to ``fp_contract``."""
+    def dot(
+        self, a: Value, b: Value, acc: Value, *, counts: Sequence[Value | int] = (), fused: bool | None = None
+    ) -> Value:
+        """``acc + a @ b``, a chain of fma along k; ``fused`` None leaves that to ``fp_contract``.
+
+        ``counts``: how many rows, columns and k take part; all if there are none.
+        """
         fused = self.fp_contract != "off" if fused is None else fused
-        return self._emit(tile.DotOp(a.ssa, b.ssa, acc.ssa, fused=fused, fastmath=self.fastmath))
+        parts = self._indices(counts)
+        return self._emit(tile.DotOp(a.ssa, b.ssa, acc.ssa, counts=parts, fused=fused, fastmath=self.fastmath))
 
     def top_merge(self, top_values: Value, top_indices: Value, values: Value, indices: Value) -> tuple[Value, Value]:
         op = tile.TopMergeOp(top_values.ssa, top_indices.ssa, values.ssa, indices.ssa)
         self.insert(op)
         return Value(self, op.merged_values), Value(self, op.merged_indices)
 
-    def check(self, condition: Value, message: str, *values: Value) -> None:
+    def check(self, condition: Value, message: str, *values: Value, is_bounds: bool = False) -> None:
         """Fails the execution with ``message`` where ``condition`` is false (see ``tile.check``)."""
-        self.insert(tile.CheckOp(condition.ssa, message, [value.ssa for value in values]))
+        self.insert(tile.CheckOp(condition.ssa, message, [value.ssa for value in values], is_bounds=is_bounds))
+
+    def print(self, text: str, values: Sequence[Value] = (), dtypes: Sequence[DType] = ()) -> None:
+        """Shows ``text`` with values in the places of its ``{}`` (see ``tile.print``)."""
+        self.insert(tile.PrintOp(text, [value.ssa for value in values], dtypes))

@@ -14,6 +14,7 @@ from xdsl.rewriter import InsertPoint
 
 from ..dialects import tile
 from ..dialects.tile.types import RefType
+from ..dtypes import DType
 from .builder import TileBuilder
 from .value import Value
 
@@ -128,6 +129,10 @@ class EntryBuilder(ControlBuilder):
     def set_dim(self, symbol: str, value: Value) -> None:
         """Gives the symbolic dim ``symbol`` its value (index) from data."""
         self.insert(tile.SetDimOp(symbol, value.ssa))
+
+    def print_tensor(self, ref: Value, label: str, dtype: DType, *, is_scalar: bool = False) -> None:
+        """Shows a whole buffer under a label (see ``tile.print_tensor``)."""
+        self.insert(tile.PrintTensorOp(ref.ssa, label, dtype, is_scalar=is_scalar))
 
     def launch(
         self,

@@ -16,6 +16,8 @@ What JAX's Pallas has is here under its name. Unlike there, kernels compile for 
 
 from __future__ import annotations
 
+from halfulp.compiler.registry import OperandSpec, OutputSpec, ParameterSpec
+
 from .batching import vmap
 from .call import PallasCall, pallas_call
 from .control import check, cond, fori_loop, when, while_loop
@@ -25,6 +27,8 @@ from .indexing import Slice, ds, dslice
 from .invocations import show_invocations
 from .mapping import BlockMapping, GridMapping, slices_for_invocation
 from .numpy import broadcast_to, iota
+from .op_arrays import OpArray
+from .op_scalar import OpScalar
 from .plot import plot_grid
 from .printing import debug_print
 from .reducing import pallas_dot as dot
@@ -46,6 +50,7 @@ from .specs import (
     squeezed,
     unblocked,
 )
+from .top import top_merge
 
 ANY = MemorySpace.ANY
 
@@ -64,8 +69,13 @@ __all__ = [
     "InterpretParams",
     "KernelCheckError",
     "MemorySpace",
+    "OpArray",
+    "OpScalar",
+    "OperandSpec",
+    "OutputSpec",
     "OverlapError",
     "PallasCall",
+    "ParameterSpec",
     "Ref",
     "ShapeDtypeStruct",
     "Slice",
@@ -97,6 +107,7 @@ __all__ = [
     "squeezed",
     "store",
     "swap",
+    "top_merge",
     "unblocked",
     "vmap",
     "when",

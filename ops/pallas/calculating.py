@@ -8,22 +8,13 @@ from halfulp.compiler import DType
 
 from . import elementwise as _e
 from .comparing import greater, isnan, less, where
+from .naming import arithmetic_of, of_reals, of_two
+from .promotion import as_float
 from .tracing import Array, as_array, constant
 
-
-def add(x: Any, y: Any) -> Array:
-    """``x + y``; integers wrap."""
-    return _e.arithmetic("add", "jnp.add", x, y)
-
-
-def subtract(x: Any, y: Any) -> Array:
-    """``x - y``; integers wrap."""
-    return _e.arithmetic("sub", "jnp.subtract", x, y)
-
-
-def multiply(x: Any, y: Any) -> Array:
-    """``x * y``; integers wrap."""
-    return _e.arithmetic("mul", "jnp.multiply", x, y)
+add = arithmetic_of("add", "``x + y``; integers wrap.", op="add")
+subtract = arithmetic_of("subtract", "``x - y``; integers wrap.", op="sub")
+multiply = arithmetic_of("multiply", "``x * y``; integers wrap.", op="mul")
 
 
 def divide(x: Any, y: Any) -> Array:
@@ -31,16 +22,8 @@ def divide(x: Any, y: Any) -> Array:
     return _e.divide(x, y, "jnp.divide")
 
 
-def floor_divide(x: Any, y: Any) -> Array:
-    """``x // y``, rounded down; 0 for integers and a zero divisor."""
-    return _e.library("floor_div", "jnp.floor_divide", x, y)
-
-
-def mod(x: Any, y: Any) -> Array:
-    """``x % y`` with the sign of ``y``; 0 for integers and a zero divisor."""
-    return _e.library("mod", "jnp.mod", x, y)
-
-
+floor_divide = of_two("floor_divide", "``x // y``, rounded down; 0 for integers and a zero divisor.", op="floor_div")
+mod = of_two("mod", "``x % y`` with the sign of ``y``; 0 for integers and a zero divisor.", op="mod")
 remainder = mod
 
 
@@ -56,14 +39,8 @@ def square(x: Any) -> Array:
     return multiply(x, x)
 
 
-def maximum(x: Any, y: Any) -> Array:
-    """The larger of the two; NaN if one is."""
-    return _e.arithmetic("maximum", "jnp.maximum", x, y)
-
-
-def minimum(x: Any, y: Any) -> Array:
-    """The smaller of the two; NaN if one is."""
-    return _e.arithmetic("minimum", "jnp.minimum", x, y)
+maximum = arithmetic_of("maximum", "The larger of the two; NaN if one is.", op="maximum")
+minimum = arithmetic_of("minimum", "The smaller of the two; NaN if one is.", op="minimum")
 
 
 def clip(x: Any, min: Any = None, max: Any = None) -> Array:
@@ -108,66 +85,23 @@ def sign(x: Any) -> Array:
 # -- functions of real numbers; integers are computed in float32
 
 
-def exp(x: Any) -> Array:
-    """e^x."""
-    return _e.library("exp", "jnp.exp", x, floats=True)
+def exp(x: Any, *, upper_bounded: bool = False) -> Array:
+    """e^x. ``upper_bounded`` promises x <= 64 or NaN: the same bits for less work."""
+    if not upper_bounded:
+        return _e.library("exp", "jnp.exp", x, floats=True)
+    (a,), weak = _e.common("jnp.exp", (x,), as_float)
+    return Array(a.value.builder.exp(a.value, upper_bounded=True), a.dtype, a.shape, weak=weak)
 
 
-def log(x: Any) -> Array:
-    """The natural logarithm."""
-    return _e.library("log", "jnp.log", x, floats=True)
-
-
-def log1p(x: Any) -> Array:
-    """log(1 + x), exact near 0."""
-    return _e.library("log1p", "jnp.log1p", x, floats=True)
-
-
-def sqrt(x: Any) -> Array:
-    """The square root, correctly rounded; NaN below 0."""
-    return _e.library("sqrt", "jnp.sqrt", x, floats=True)
-
-
-def rsqrt(x: Any) -> Array:
-    """1 / sqrt(x)."""
-    return _e.library("rsqrt", "jnp.rsqrt", x, floats=True)
-
-
-def tanh(x: Any) -> Array:
-    """The hyperbolic tangent."""
-    return _e.library("tanh", "jnp.tanh", x, floats=True)
-
-
-def erf(x: Any) -> Array:
-    """The error function."""
-    return _e.library("erf", "jnp.erf", x, floats=True)
-
-
-def sin(x: Any) -> Array:
-    """The sine of radians."""
-    return _e.library("sin", "jnp.sin", x, floats=True)
-
-
-def cos(x: Any) -> Array:
-    """The cosine of radians."""
-    return _e.library("cos", "jnp.cos", x, floats=True)
-
-
-def floor(x: Any) -> Array:
-    """The largest whole number that is not above x."""
-    return _e.library("floor", "jnp.floor", x, floats=True)
-
-
-def ceil(x: Any) -> Array:
-    """The smallest whole number that is not below x."""
-    return _e.library("ceil", "jnp.ceil", x, floats=True)
-
-
-def trunc(x: Any) -> Array:
-    """The whole number next to x towards 0."""
-    return _e.library("trunc", "jnp.trunc", x, floats=True)
-
-
-def round(x: Any) -> Array:
-    """The nearest whole number, the even one of two."""
-    return _e.library("round", "jnp.round", x, floats=True)
+log = of_reals("log", "The natural logarithm.")
+log1p = of_reals("log1p", "log(1 + x), exact near 0.")
+sqrt = of_reals("sqrt", "The square root, correctly rounded; NaN below 0.")
+rsqrt = of_reals("rsqrt", "1 / sqrt(x).")
+tanh = of_reals("tanh", "The hyperbolic tangent.")
+erf = of_reals("erf", "The error function.")
+sin = of_reals("sin", "The sine of radians.")
+cos = of_reals("cos", "The cosine of radians.")
+floor = of_reals("floor", "The largest whole number that is not above x.")
+ceil = of_reals("ceil", "The smallest whole number that is not below x.")
+trunc = of_reals("trunc", "The whole number next to x towards 0.")
+round = of_reals("round", "The nearest whole number, the even one of two.")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from . import tree
 from .errors import fault
 from .grid import normalised_grid
 from .mapping import BlockMapping, GridMapping, block_mapping, dims_of
+from .op_arrays import OpArray, current_build
 from .prepare import prepare
 from .specs import (
     BlockSpec,
@@ -29,7 +30,13 @@ from .specs import (
     no_block_spec,
 )
 
+if TYPE_CHECKING:
+    from .eager import CompiledCall
+
 Kernel = Callable[..., None]
+
+MOST_COMPILED = 16
+"""Types of arguments for which a call is kept at hand; there is a larger table behind it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +56,14 @@ class PallasCall:
     params: CompilerParams
     batch: tuple[tuple[int, tuple[bool, ...]], ...] = field(default=())
     """The axes that vmap has added, innermost first: size, and which inputs have it."""
+    _compiled: dict[Hashable, CompiledCall] = field(default_factory=dict, init=False, repr=False)
+    """By the types of the arguments, what runs on arrays; a call of the same types again does little else."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
+        types = self._array_types(arguments)
+        compiled = None if types is None or keywords else self._compiled.get(types)
+        if compiled is not None and compiled.is_current():
+            return self._rebuilt(compiled.run(arguments))
         if keywords:
             listed = ", ".join(keywords)
             raise fault(
@@ -68,17 +81,34 @@ class PallasCall:
     def _results(self, operands: Sequence[Any], arguments: Sequence[Any]) -> Sequence[Any]:
         tensors = [operand for operand in operands if isinstance(operand, TensorValue | Weight)]
         tensors += [size for size in self.grid if isinstance(size, TensorValue)]
-        types = [o.type if isinstance(o, TensorValue | Weight) else array_type(o) for o in operands]
+        types = [o.type if isinstance(o, TensorValue | Weight | OpArray) else array_type(o) for o in operands]
         prepared = prepare(self, self.mapping(arguments, types), arguments)
         if self.debug:
             print(prepared.plan.kernel.op)
+        build = current_build()
+        if build is not None:
+            return build.call(prepared, operands)
         if tensors or (not operands and _inside_graph()):
             from .in_graph import call_in_graph
 
             return call_in_graph(prepared, operands)
-        from .eager import call_on_arrays
+        from .eager import CompiledCall, call_on_arrays
 
-        return call_on_arrays(prepared, operands)
+        key = self._array_types(arguments)
+        if key is None:
+            return call_on_arrays(prepared, operands)
+        if len(self._compiled) >= MOST_COMPILED:
+            self._compiled.clear()
+        compiled = self._compiled[key] = CompiledCall(prepared)
+        return compiled.run(operands)
+
+    def _array_types(self, arguments: Sequence[Any]) -> Hashable:
+        """The types of the arguments; None if they are not simply arrays, or the call is not simply compiled."""
+        if self.interpret or self.debug or not arguments or current_build() is not None:
+            return None
+        if not all(isinstance(argument, np.ndarray) or hasattr(argument, "to_numpy") for argument in arguments):
+            return None
+        return tuple((argument.shape, argument.dtype) for argument in arguments)
 
     def _rebuilt(self, results: Sequence[Any]) -> Any:
         form = tuple(self.out_shape) if isinstance(self.out_shape, list) else self.out_shape
@@ -214,7 +244,7 @@ def _inside_graph() -> bool:
 
 def _operand(path: str, leaf: Any) -> Any:
     """An argument as a tensor of a graph or an array."""
-    if isinstance(leaf, TensorValue | Weight | np.ndarray):
+    if isinstance(leaf, TensorValue | Weight | np.ndarray | OpArray):
         return leaf
     if isinstance(leaf, bool | int | float) and not isinstance(leaf, np.generic):
         kind = np.bool_ if isinstance(leaf, bool) else np.int32 if isinstance(leaf, int) else np.float32
@@ -290,10 +320,10 @@ def pallas_call(
     chosen = name if name is not None else getattr(kernel, "__name__", None) or _partial_name(kernel)
     return PallasCall(
         kernel,
-        out_shape,
+        tree.copied(out_shape, is_shape),
         normalised_grid(grid),
-        in_specs,
-        out_specs,
+        tree.copied(in_specs),
+        tree.copied(out_specs),
         _checked_scratch(scratch_shapes),
         dict(input_output_aliases or {}),
         interpret,

@@ -7,37 +7,15 @@ from typing import Any
 from halfulp.compiler import DType
 
 from . import elementwise as _e
+from .naming import bits_of, comparison_of, of_two
 from .tracing import Array, as_array, cast, constant
 
-
-def equal(x: Any, y: Any) -> Array:
-    """``x == y``."""
-    return _e.compare("eq", "jnp.equal", x, y)
-
-
-def not_equal(x: Any, y: Any) -> Array:
-    """``x != y``."""
-    return _e.compare("ne", "jnp.not_equal", x, y)
-
-
-def less(x: Any, y: Any) -> Array:
-    """``x < y``."""
-    return _e.compare("lt", "jnp.less", x, y)
-
-
-def less_equal(x: Any, y: Any) -> Array:
-    """``x <= y``."""
-    return _e.compare("le", "jnp.less_equal", x, y)
-
-
-def greater(x: Any, y: Any) -> Array:
-    """``x > y``."""
-    return _e.compare("gt", "jnp.greater", x, y)
-
-
-def greater_equal(x: Any, y: Any) -> Array:
-    """``x >= y``."""
-    return _e.compare("ge", "jnp.greater_equal", x, y)
+equal = comparison_of("equal", "``x == y``.", op="eq")
+not_equal = comparison_of("not_equal", "``x != y``.", op="ne")
+less = comparison_of("less", "``x < y``.", op="lt")
+less_equal = comparison_of("less_equal", "``x <= y``.", op="le")
+greater = comparison_of("greater", "``x > y``.", op="gt")
+greater_equal = comparison_of("greater_equal", "``x >= y``.", op="ge")
 
 
 def _truth(x: Any, subject: str) -> Array:
@@ -64,19 +42,9 @@ def logical_not(x: Any) -> Array:
     return invert(_truth(x, "jnp.logical_not"))
 
 
-def bitwise_and(x: Any, y: Any) -> Array:
-    """``x & y`` of integers or bools."""
-    return _e.bitwise("and", "jnp.bitwise_and", x, y)
-
-
-def bitwise_or(x: Any, y: Any) -> Array:
-    """``x | y`` of integers or bools."""
-    return _e.bitwise("or", "jnp.bitwise_or", x, y)
-
-
-def bitwise_xor(x: Any, y: Any) -> Array:
-    """``x ^ y`` of integers or bools."""
-    return _e.bitwise("xor", "jnp.bitwise_xor", x, y)
+bitwise_and = bits_of("bitwise_and", "``x & y`` of integers or bools.", op="and")
+bitwise_or = bits_of("bitwise_or", "``x | y`` of integers or bools.", op="or")
+bitwise_xor = bits_of("bitwise_xor", "``x ^ y`` of integers or bools.", op="xor")
 
 
 def invert(x: Any) -> Array:
@@ -86,14 +54,8 @@ def invert(x: Any) -> Array:
     return bitwise_xor(value, constant(ones, value.dtype))
 
 
-def left_shift(x: Any, y: Any) -> Array:
-    """``x << y`` of integers; 0 for a count of the width or more."""
-    return _e.library("shift_left", "jnp.left_shift", x, y)
-
-
-def right_shift(x: Any, y: Any) -> Array:
-    """``x >> y`` of integers, arithmetic on signed ones."""
-    return _e.library("shift_right", "jnp.right_shift", x, y)
+left_shift = of_two("left_shift", "``x << y`` of integers; 0 for a count of the width or more.", op="shift_left")
+right_shift = of_two("right_shift", "``x >> y`` of integers, arithmetic on signed ones.", op="shift_right")
 
 
 def isnan(x: Any) -> Array:

@@ -21,11 +21,10 @@ from halfulp.compiler.tile_builder import EntryBuilder, Value
 from .cache import Cache
 from .emission import emit_call
 from .errors import BlockIndexError, KernelCheckError, OverlapError, program_text
-from .in_graph import build_custom, kernel_name
-from .indexing import OUT_OF_BOUNDS
+from .fingerprint import sources_of
+from .in_graph import call_in_graph, kernel_name
 from .kernel_trace import ref_type
 from .prepare import Prepared
-from .printing import printed_lines
 from .specs import InterpretParams
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -44,29 +43,32 @@ def call_on_arrays(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
     call = prepared.call
     if call.interpret or call.debug == "trace":
         return interpreted(prepared, arrays)
-    return _compiled(prepared, arrays)
+    return CompiledCall(prepared).run(arrays)
 
 
-def _compiled(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
-    wants_buffers = any(not isinstance(array, np.ndarray) and hasattr(array, "to_numpy") for array in arrays)
-    run = _loaded_call(prepared)
-    try:
-        outputs = run(*arrays)
-    except FailedCheckError as error:
-        _raise(prepared, error.message, _program(prepared, error.program))
-    results = _without_log(prepared, list(outputs))
-    return results if wants_buffers else [output.to_numpy() for output in results]
+class CompiledCall:
+    """A call that is compiled for arrays of certain types; it may be run again as long as `is_current`."""
 
+    def __init__(self, prepared: Prepared) -> None:
+        self._prepared = prepared
+        self._loaded = _loaded_call(prepared)
+        maps = [block.index_map for block in prepared.mapping.block_mappings]
+        self._sources = sources_of([prepared.call.kernel, *maps])
 
-def _without_log(prepared: Prepared, outputs: list[Any]) -> list[Any]:
-    """The outputs of the kernel; what it printed is printed."""
-    sites = prepared.plan.kernel.prints
-    if not sites:
-        return outputs
-    *results, log = outputs
-    for line in printed_lines(np.asarray(log), sites):
-        print(line)
-    return results
+    def is_current(self) -> bool:
+        """Whether kernel and index maps still read from their variables what they read when they were traced."""
+        return self._sources is not None and self._sources.are_unchanged()
+
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        """As `call_on_arrays`."""
+        try:
+            outputs = self._loaded(*arrays)
+        except FailedCheckError as error:
+            prepared = self._prepared
+            _raise(prepared, error.message, _program(prepared, error.program), is_bounds=error.is_bounds)
+        if any(not isinstance(array, np.ndarray) and hasattr(array, "to_numpy") for array in arrays):
+            return list(outputs)
+        return [output.to_numpy() for output in outputs]
 
 
 def _program(prepared: Prepared, number: int) -> tuple[int, ...]:
@@ -78,10 +80,10 @@ def _program(prepared: Prepared, number: int) -> tuple[int, ...]:
     return tuple(reversed(ids))
 
 
-def _raise(prepared: Prepared, message: str, program: tuple[int, ...]) -> NoReturn:
+def _raise(prepared: Prepared, message: str, program: tuple[int, ...], *, is_bounds: bool) -> NoReturn:
     own = program[prepared.mapping.batch_rank :]
     text = f"kernel {prepared.call.name!r}, {program_text(own)}: {message}"
-    raise (BlockIndexError if message.startswith(OUT_OF_BOUNDS) else KernelCheckError)(text, own)
+    raise (BlockIndexError if is_bounds else KernelCheckError)(text, own)
 
 
 def _options(prepared: Prepared) -> CompileOptions:
@@ -106,7 +108,7 @@ def _graph(prepared: Prepared) -> Graph:
     types = [TensorType(m.dtype, m.shape) for m in prepared.mapping.inputs]
     inside = replace(prepared, call=replace(prepared.call, params=CompilerParams()))
     with Graph(prepared.call.name, input_types=types) as graph:
-        graph.output(*build_custom(inside, graph.inputs))
+        graph.output(*call_in_graph(inside, graph.inputs))
     return graph
 
 
@@ -145,10 +147,12 @@ def interpreted(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
     observers = [observer for observer in (detector, log) if observer is not None]
     result = interpret(entry_module(prepared), "main", flat, observers=observers)
     if result.failed is not None:
-        _raise(prepared, result.failed.message, result.failed.program or ())
+        _raise(prepared, result.failed.message, result.failed.program or (), is_bounds=result.failed.is_bounds)
     if detector is not None and detector.found is not None:
         raise OverlapError(f"kernel {call.name!r}: {detector.found}")
-    return _without_log(prepared, outputs)
+    for printed in result.printed:
+        print(printed.line)
+    return list(outputs)
 
 
 def _detector(prepared: Prepared) -> OverlapDetector | None:

@@ -18,7 +18,19 @@ from halfulp.compiler.tile_builder import Value
 
 from .errors import fault
 from .promotion import DEFAULT_FLOAT, DEFAULT_INT, as_float, promote
-from .tracing import INT32_RANGE, Array, Bounds, as_array, broadcast, cast, constant, index_array, plain
+from .tracing import (
+    INDEX_RANGE,
+    INT32_RANGE,
+    Array,
+    Bounds,
+    as_array,
+    broadcast,
+    cast,
+    constant,
+    fits_int32,
+    index_array,
+    plain,
+)
 
 BoundsRule: TypeAlias = Callable[[Bounds, Bounds], "Bounds | None"]
 
@@ -76,7 +88,7 @@ def common_shape(subject: str, shapes: Sequence[tuple[int, ...]]) -> tuple[int, 
 
 
 def _indices(operands: Sequence[Any]) -> list[Array] | None:
-    """The operands, if all are int32 scalars that can be held as indices."""
+    """The operands, if all are int32 scalars that are held as indices."""
     found: list[Array] = []
     for operand in operands:
         if isinstance(operand, int) and not isinstance(operand, bool):
@@ -124,6 +136,10 @@ _INDEX_BOUNDS: dict[str, BoundsRule] = {
 }
 
 
+_EXACT_MODULO = ("add", "sub", "mul")
+"""What may be computed on indices first and wrapped later."""
+
+
 def _on_indices(kind: str, operands: Sequence[Any]) -> Array | None:
     """The result as an index, if operands and result can be held as such."""
     arrays = _indices(operands)
@@ -132,8 +148,10 @@ def _on_indices(kind: str, operands: Sequence[Any]) -> Array | None:
     a, b = arrays
     assert a.bounds is not None
     assert b.bounds is not None
+    if kind not in _EXACT_MODULO and not (fits_int32(a.bounds) and fits_int32(b.bounds)):
+        return None
     bounds = _INDEX_BOUNDS[kind](a.bounds, b.bounds)
-    if bounds is None or not (INT32_RANGE[0] <= bounds[0] and bounds[1] <= INT32_RANGE[1]):
+    if bounds is None or not (INDEX_RANGE[0] <= bounds[0] and bounds[1] <= INDEX_RANGE[1]):
         return None
     k = a.value.builder
     if kind in ("floor_div", "mod"):
@@ -177,7 +195,7 @@ def bitwise(kind: str, subject: str, x: Any, y: Any) -> Array:
 def compare(kind: str, subject: str, x: Any, y: Any) -> Array:
     """``lt le gt ge eq ne``."""
     indices = _indices((x, y))
-    if indices is not None:
+    if indices is not None and all(fits_int32(index.bounds or INDEX_RANGE) for index in indices):
         first, second = indices
         return Array(first.value.builder.compare(kind, first.value, second.value), DType.bool, ())
     (a, b), _ = common(subject, (x, y))

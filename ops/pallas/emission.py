@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.dialects.builtin import BoolAttr
+from xdsl.dialects.builtin import BoolAttr, StringAttr
 
 from halfulp.compiler import Dim, TensorValue
 from halfulp.compiler.dialects import tile
 from halfulp.compiler.dims import SymbolicDim, fold
-from halfulp.compiler.fastmath import carries_flags, put_flags
 from halfulp.compiler.passes.graph_to_tile.copies import emit_copy
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
 
 from .kernel_trace import TracedKernel
 from .mapping import GridMapping
+from .op_scalar import OpScalar
 from .refs import pad_of
 from .specs import MemorySpace
 
@@ -57,34 +57,36 @@ class Plan:
         return repr((self.kernel.digest, grid, sorted(self.aliases.items()), scratch, types, self.private_axes))
 
 
-def emit_call(entry: EntryBuilder, plan: Plan, operands: Sequence[Value], outputs: Sequence[Value]) -> None:
+def emit_call(
+    entry: EntryBuilder, plan: Plan, operands: Sequence[Value], outputs: Sequence[Value], prefix: str = ""
+) -> None:
     """Emits the launches of a call.
 
-    ``operands`` are the inputs, then the sizes of the grid that are tensors; ``outputs`` are those of the kernel, then
-    the log if it prints.
+    ``operands`` are the inputs, then the sizes of the grid that are tensors; ``outputs`` are those of the kernel. The
+    name of the kernel gets ``prefix`` in front.
     """
     mapping, kernel = plan.mapping, plan.kernel
     count = len(mapping.inputs)
     inputs, sizes = list(operands[:count]), list(operands[count:])
     sources = {output: inputs[index] for index, output in plan.aliases.items()}
-    results, logs = outputs[: len(mapping.outputs)], outputs[len(mapping.outputs) :]
-    for number, (block, output) in enumerate(zip(mapping.outputs, results, strict=True)):
+    for number, (block, output) in enumerate(zip(mapping.outputs, outputs, strict=True)):
         if number in kernel.covered:
             continue
         if number in sources:
             emit_copy(entry, sources[number], output)
         else:
             emit_fill(entry, output, pad_of(block.dtype))
-    for log in logs:
-        emit_fill(entry, log, 0)
     for number, block in enumerate(mapping.inputs):
         if number in kernel.written:
             copy = entry.buffer([str(size) for size in block.shape] or ["1"], block.dtype.to_element_type())
             emit_copy(entry, inputs[number], copy)
             inputs[number] = copy
     scratch = _scratch(entry, plan)
-    grid = _Grid(entry, plan, [*operands[:count], *results], sizes).values()
-    entry.launch_kernel(_with_numerics(kernel.op, entry), [*inputs, *results, *scratch, *logs], grid)
+    grid = _Grid(entry, plan, [*operands[:count], *outputs], sizes).values()
+    launched = _with_numerics(kernel.op, entry)
+    if prefix:
+        launched.sym_name = StringAttr(f"{prefix}_{launched.sym_name.data}")
+    entry.launch_kernel(launched, [*inputs, *outputs, *scratch], grid)
 
 
 def emit_fill(entry: EntryBuilder, target: Value, number: int | float) -> None:
@@ -113,6 +115,8 @@ def _scratch(entry: EntryBuilder, plan: Plan) -> list[Value]:
 
 def _with_numerics(kernel: tile.KernelOp, entry: EntryBuilder) -> tile.KernelOp:
     """The kernel with the fastmath flags and the contraction mode that the graph is compiled with."""
+    from halfulp.compiler.fastmath import carries_flags, put_flags  # takes 40 ms, most of them xDSL's llvm dialect
+
     kernel = kernel.clone()
     flags = [flag.value for flag in entry.fastmath.data]
     for op in kernel.body.walk():
@@ -141,6 +145,8 @@ class _Grid:
         if isinstance(size, TensorValue):
             read = builder.read(self.sizes.pop(0), 0)
             return builder.cast(read, builder.index(0).type, unsigned_source=size.dtype.kind == "unsigned")
+        if isinstance(size, OpScalar):
+            return size.value
         if isinstance(size, Dim):
             return fold(size, builder.index, self._symbol, Value.__add__, Value.__mul__, Value.__floordiv__)
         return builder.index(size)

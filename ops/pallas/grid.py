@@ -18,6 +18,7 @@ from halfulp.compiler import Dim, GraphTypeError, TensorValue
 from halfulp.compiler.dims import ceil_div
 
 from .errors import fault
+from .op_scalar import OpScalar
 
 
 @dataclass(frozen=True)
@@ -127,14 +128,14 @@ def next_power_of_2(n: int) -> int:
 
 
 def normalised_grid(grid: Any) -> tuple[Any, ...]:
-    """The grid as a tuple of ints, dims and scalar tensors; None and () are one program.
+    """The grid as a tuple of ints, dims and scalars; None and () are one program.
 
     Raises:
         GraphError: it is anything else.
     """
     if grid is None:
         return ()
-    if isinstance(grid, int | np.integer | Dim | TensorValue) or _is_scalar_array(grid):
+    if isinstance(grid, int | np.integer | Dim | TensorValue | OpScalar) or _is_scalar_array(grid):
         return (_size(grid, grid),)
     if not isinstance(grid, tuple | list):
         raise fault(f"Grid must be a tuple of integers, dims or scalar tensors, got {grid!r}")
@@ -154,7 +155,7 @@ def _size(size: Any, grid: Any) -> Any:
         if size >= 1 << 63:
             raise fault(f"Grid sizes must be less than 2**63, got {grid!r}; let each program do more")
         return int(size)
-    if isinstance(size, Dim):
+    if isinstance(size, Dim | OpScalar):
         return size
     if isinstance(size, TensorValue) and size.rank == 0 and size.dtype.is_integral:
         return size

@@ -29,16 +29,6 @@ def call_in_graph(prepared: Prepared, operands: Sequence[Any]) -> list[TensorVal
     Raises:
         GraphError: tensors of several devices, or compiler parameters that belong to the options of the graph.
     """
-    call = prepared.call
-    if prepared.plan.kernel.prints:
-        raise fault(
-            f"kernel {call.name!r} calls pl.debug_print, which a graph cannot do; call it on arrays to see it print"
-        )
-    return build_custom(prepared, operands)
-
-
-def build_custom(prepared: Prepared, operands: Sequence[Any]) -> list[TensorValue]:
-    """As `call_in_graph`, for a kernel that may print: the log is the last result then."""
     call, graph = prepared.call, Graph.current("pl.pallas_call")
     if options := call.params.compile_options:
         raise fault(

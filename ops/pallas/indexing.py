@@ -9,6 +9,7 @@ from types import EllipsisType
 from typing import Any, TypeAlias
 
 import numpy as np
+from xdsl.dialects.builtin import IndexType
 
 from halfulp.compiler import DType, GraphTypeError
 from halfulp.compiler.tile_builder import Value
@@ -17,7 +18,7 @@ from .errors import fault
 from .tracing import Array, as_index, current_trace, plain
 
 OUT_OF_BOUNDS = "Out-of-bounds "
-"""How the messages of bounds checks begin; so their failures are told from those of ``pl.check``."""
+"""How the messages of bounds checks begin."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +147,10 @@ class IndexParser:
 
     def _wrapped(self, axis: int, item: Array) -> int | Value:
         size = self.size(axis)
-        if item.bounds is not None and isinstance(size, int) and item.bounds[0] >= 0 and item.bounds[1] < size:
+        low, high = item.bounds or item.dtype.integer_range
+        if isinstance(size, int) and low >= 0 and high < size:
             return as_index(item)
-        index = as_index(plain(item))
-        assert isinstance(index, Value)
+        index = current_trace("an index").builder.value(as_index(item), IndexType())
         trace = current_trace("an index")
         if trace.checked_indices and not self.masked:
             k = trace.builder
@@ -160,14 +161,16 @@ class IndexParser:
                 f"{OUT_OF_BOUNDS}index {{}} of axis {axis} of {self.name!r}, which has {{}} elements",
                 index,
                 limit,
+                is_bounds=True,
             )
-        return self.clamped(axis, index)
+        return self.clamped(axis, index, natural=low >= 0)
 
-    def clamped(self, axis: int, index: Value) -> Value:
-        """A negative index from the end; then the nearest element there is."""
+    def clamped(self, axis: int, index: Value, *, natural: bool = False) -> Value:
+        """A negative index from the end; then the nearest element there is. ``natural`` says that none is negative."""
         k = index.builder
         last = k.value(self.size(axis), index.type) - 1
-        return k.binary("maxs", k.binary("mins", self.from_end(axis, index), last), 0)
+        wanted = index if natural else self.from_end(axis, index)
+        return k.binary("maxs", k.binary("mins", wanted, last), 0)
 
     def from_end(self, axis: int, index: Value) -> Value:
         """A negative index from the end."""
@@ -229,6 +232,7 @@ class IndexParser:
             f"{OUT_OF_BOUNDS}slice pl.ds({{}}, {item.size}) of axis {axis} of {self.name!r}, which has {{}} elements",
             first,
             size,
+            is_bounds=True,
         )
 
     def _picked(self, axis: int, item: Any) -> Picked:

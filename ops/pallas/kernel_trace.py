@@ -23,7 +23,6 @@ from .errors import fault, fault_in
 from .grid import GridAxis, grid_env
 from .indexing import OUT_OF_BOUNDS
 from .mapping import BlockMapping, GridMapping, dims_of
-from .printing import PrintSite
 from .refs import Ref
 from .specs import MemorySpace, ScratchShape
 from .tracing import INT32_RANGE, Array, Trace, as_index, index_array, refusing_captured_arrays, tracing
@@ -38,14 +37,12 @@ class TracedKernel:
         written: the positions of the arguments that it writes to.
         covered: the outputs (by index) of which every element is written before any is read.
         digest: a hash of the IR.
-        prints: what `debug_print` has in it; if there is any, the last argument is their log.
     """
 
     op: tile.KernelOp
     written: frozenset[int]
     covered: frozenset[int]
     digest: str
-    prints: tuple[PrintSite, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,12 +94,12 @@ def trace_kernel(request: TraceRequest) -> TracedKernel:
         _run(request, builder, private_axes)
     builder.insert(tile.ReturnOp())
     _drop_unused(kernel)
-    kernel.verify()
-    if request.sequential or trace.prints:
+    if request.sequential or any(isinstance(op, tile.PrintOp) for op in kernel.body.walk()):
         kernel.attributes[SEQUENTIAL] = UnitAttr()
         kernel.axes = ArrayAttr([StringAttr(tile.ORDERED)] * len(mapping.grid))
+    kernel.verify()
     covered = covered_outputs(kernel, mapping)
-    return TracedKernel(kernel, _written(kernel), covered, _digest(kernel), tuple(trace.prints))
+    return TracedKernel(kernel, _written(kernel), covered, _digest(kernel))
 
 
 def _drop_unused(kernel: tile.KernelOp) -> None:
@@ -236,6 +233,7 @@ def _check_block(
         f"{OUT_OF_BOUNDS}block index ({holes}) for {name!r}: its array has shape {shape_text(dims_of(block.shape))}, "
         f"its blocks {list(block.block_shape)}, so the block lies outside",
         *shown,
+        is_bounds=True,
     )
 
 

@@ -119,7 +119,7 @@ class Pick:
         if current_trace("an index").checked_indices and not self.masked:
             size = k.value(self.parser.size(axis), index.type)
             message = f"{OUT_OF_BOUNDS}index {{}} of axis {axis} of {self.ref.name!r}, which has {{}} elements"
-            k.check((index < size) & (index >= k.negate(size)), message, index, size)
+            k.check((index < size) & (index >= k.negate(size)), message, index, size, is_bounds=True)
         return self.parser.clamped(axis, index) if clamp else self.parser.from_end(axis, index)
 
     def _in_place(self, rows: Array) -> Array:

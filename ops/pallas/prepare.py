@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from halfulp.compiler import Dim, DType, TensorType, TensorValue
+from halfulp.compiler import Dim, TensorType, TensorValue
 
 from . import tree
 from .cache import Cache
@@ -15,7 +15,7 @@ from .errors import fault
 from .fingerprint import NoFingerprint, fingerprint
 from .kernel_trace import TracedKernel, TraceRequest, parameter_names, trace_kernel
 from .mapping import BlockMapping, GridMapping
-from .printing import LOG_WORDS
+from .op_scalar import OpScalar
 from .refs import Ref
 
 if TYPE_CHECKING:
@@ -39,9 +39,8 @@ class Prepared:
 
     @property
     def output_types(self) -> list[TensorType]:
-        """The types of the outputs, and of the log if the kernel prints."""
-        types = [TensorType(m.dtype, m.shape) for m in self.mapping.outputs]
-        return [*types, TensorType(DType.int64, (LOG_WORDS,))] if self.plan.kernel.prints else types
+        """The types of the outputs."""
+        return [TensorType(m.dtype, m.shape) for m in self.mapping.outputs]
 
 
 def prepare(call: PallasCall, mapping: GridMapping, arguments: Sequence[Any]) -> Prepared:
@@ -74,7 +73,7 @@ def prepare(call: PallasCall, mapping: GridMapping, arguments: Sequence[Any]) ->
 def _private_axes(call: PallasCall, mapping: GridMapping) -> tuple[int, ...]:
     words = call.params.dimension_semantics or ()
     axes = tuple(mapping.batch_rank + axis for axis, word in enumerate(words) if word == "parallel")
-    if any(isinstance(mapping.grid[axis], TensorValue) for axis in axes) and mapping.scratch:
+    if any(isinstance(mapping.grid[axis], TensorValue | OpScalar) for axis in axes) and mapping.scratch:
         raise fault(
             f"kernel {call.name!r} has scratch and a parallel grid axis whose size is a tensor; scratch needs sizes "
             "known before the graph runs, so make that axis 'arbitrary'"

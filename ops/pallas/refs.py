@@ -171,30 +171,36 @@ def load(ref: Any, index: Any, *, mask: Any = None, other: Any = None) -> Array:
         index: ints and integer scalars, slices, `pl.ds`, ``...`` and integer blocks, as in numpy. A negative index
             counts from the end; one that is out of range takes the nearest element.
         mask: which elements are wanted; broadcasts to the shape of the result.
-        other: what the others are. Without it the mask changes nothing.
+        other: what the others are, and those that lie outside of the array: with it, a slice may reach beyond the
+            reference. Without it a mask changes nothing.
 
     Raises:
         GraphError, GraphTypeError: an index, a mask or ``other`` that does not fit.
     """
     target = _ref_of(ref, "pl.load")
-    selections = IndexParser(target.name, target.shape, masked=mask is not None).parse(index)
+    reaches_beyond = mask is not None or other is not None
+    selections = IndexParser(target.name, target.shape, masked=reaches_beyond).parse(index)
     if any(isinstance(s, Picked) for s in selections):
         result = Pick(target, selections, masked=mask is not None).load()
         return _replaced(result, _mask_of(mask, result.shape, "pl.load"), other)
     parts = [s for s in selections if isinstance(s, At | Range)]
     shape = _result_shape(parts)
     condition = None if other is None else _mask_of(mask, shape, "pl.load")
+    filler = None if other is None else _filler(target, other)
     steps = [s.stride for s in parts if isinstance(s, Range)]
     if any(step > 1 for step in steps):
-        spans = target.part(parts).load_all()
+        spans = target.part(parts).load_all(None, filler)
         taken = spans.value.builder.slice(spans.value, [0] * len(steps), shape, steps)
         return _replaced(Array(taken, target.dtype, shape), condition, other)
-    if condition is None:
-        return target.part(parts).load_all()
-    filler = as_array(other, "pl.load: other") if isinstance(other, Array) else _number(target, other)
-    if filler.shape or filler.dtype is not target.dtype:
+    if filler is None and condition is not None:  # another block in its place
         return _replaced(target.part(parts).load_all(), condition, other)
-    return target.part(parts).load_all(condition, plain(filler).value)
+    return target.part(parts).load_all(condition, filler)
+
+
+def _filler(ref: Ref, other: Any) -> Value | None:
+    """A scalar in the type of the reference; None for a block."""
+    number = _number(ref, other)
+    return None if number.shape else number.value
 
 
 def _number(ref: Ref, number: Any) -> Array:

@@ -1,7 +1,8 @@
 """Values of a kernel while it is traced: `Array` stands for a block or a scalar that each program will compute.
 
-An int32 scalar whose range is known to fit int32, such as a program id, is held as an index of the IR: its
-arithmetic is exact either way, and block indices stay visible as sums and products of program ids.
+An int32 scalar whose range is known, such as a program id, is held as an index of the IR. Block indices stay visible as
+sums and products of program ids, and an offset that is used as one is exact even where it exceeds int32; where such a
+value is used as a number, it wraps as int32 does.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
@@ -29,6 +30,8 @@ from .promotion import DEFAULT_FLOAT, DEFAULT_INT
 Bounds: TypeAlias = "tuple[int, int]"
 
 INT32_RANGE = DType.int32.integer_range
+INDEX_RANGE = (-(1 << 62), (1 << 62) - 1)
+"""What an index of the IR holds with room to spare."""
 
 
 @dataclass
@@ -44,20 +47,8 @@ class Trace:
     function: Any
     checked: bool = False
     checked_indices: bool = False
-    prints: list[Any] = field(default_factory=list)
     asked_for_int: SourceLocation | None = None
     """Where Python last asked a value of the kernel for an int, as numpy does of an index."""
-    _log: Value | None = None
-
-    def log(self) -> Value:
-        """The reference to what `debug_print` writes to: one more argument of the kernel, made when first wanted."""
-        if self._log is None:
-            from .printing import log_type
-
-            k = self.builder
-            block = k.kernel.body.block
-            self._log = Value(k, block.insert_arg(log_type(), len(k.kernel.arguments)))
-        return self._log
 
     def take_request(self) -> SourceLocation | None:
         """Where an int was asked for since this was called last."""
@@ -136,7 +127,8 @@ class Array(ArrayOperators):
     """A block, or a scalar, of a kernel being traced. It works like a numpy array of its shape and dtype.
 
     ``weak`` says that it was computed from Python numbers alone and takes the type of what it meets. ``bounds`` of
-    an int32 scalar are the least and the largest value that it can have; its ``value`` is an index then.
+    an int32 scalar are the least and the largest value that it can have before it wraps; its ``value`` is an index
+    then.
     """
 
     __slots__ = ("bounds", "dtype", "shape", "value", "weak")
@@ -340,11 +332,12 @@ def as_index(value: Array | int | np.integer[Any]) -> Value | int:
 
 def index_array(value: Value, low: int, high: int) -> Array:
     """An int32 scalar from an index of the IR that lies in ``low .. high``."""
-    least, most = INT32_RANGE
-    if least <= low and high <= most:
-        return Array(value, DType.int32, (), bounds=(low, high))
-    k = value.builder
-    return Array(k.cast(value, DType.int32.to_element_type()), DType.int32, ())
+    return Array(value, DType.int32, (), bounds=(low, high))
+
+
+def fits_int32(bounds: Bounds) -> bool:
+    """Whether a value in this range is the same number as an int32."""
+    return INT32_RANGE[0] <= bounds[0] and bounds[1] <= INT32_RANGE[1]
 
 
 def cast(array: Array, dtype: DType) -> Array:

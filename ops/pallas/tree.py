@@ -85,3 +85,8 @@ def _describe(tree: Tree, children: list[tuple[str, Tree]] | None) -> str:
     if isinstance(tree, dict):
         return f"a dict with the keys {sorted(tree)}"
     return "None" if tree is None else f"a {type(tree).__name__} of {len(children)}"
+
+
+def copied(tree: Tree, is_leaf: IsLeaf = _never) -> Tree:
+    """The same leaves in containers of its own, so that changes of a list come too late to matter."""
+    return rebuild(tree, leaves(tree, is_leaf), is_leaf)

@@ -303,6 +303,31 @@ def print_passes(x: TensorValue) -> TensorValue:
     return 1 + x
 
 
+def cond_both(x: TensorValue, doubled: TensorValue) -> list[TensorValue]:
+    return ops.cond(doubled, [x.type], lambda: x + x, lambda: x - 1)
+
+
+def while_collatz(start: TensorValue) -> list[TensorValue]:
+    """Steps until the number is 1: the number, and how many there were."""
+
+    def step(number: TensorValue, steps: TensorValue) -> list[TensorValue]:
+        is_odd = ops.not_equal(number & 1, 0)
+        return [ops.where(is_odd, 3 * number + 1, number >> 1), steps + 1]
+
+    return ops.while_loop([start, ops.constant(0, I64)], lambda number, steps: number > 1, step)
+
+
+def cond_inside_while(x: TensorValue, rounds: TensorValue) -> TensorValue:
+    """Even rounds double, odd rounds count up."""
+
+    def go(round: TensorValue, value: TensorValue) -> list[TensorValue]:
+        is_even = ops.equal(round % 2, 0)
+        (changed,) = ops.cond(is_even, [value.type], lambda: value + value, lambda: value + 1)
+        return [round + 1, changed]
+
+    return ops.while_loop([ops.constant(0, I64), x], lambda round, _: round < rounds, go)[1]
+
+
 NETWORKS: dict[str, Program] = {
     "matmul_bf16": matmul_in_bf16,
     "mixed_bf16_linear": matmul_in_bf16,
@@ -323,6 +348,9 @@ NETWORKS: dict[str, Program] = {
             quantize_int8,
             call_subgraph_twice,
             print_passes,
+            cond_both,
+            while_collatz,
+            cond_inside_while,
         )
     },
 }

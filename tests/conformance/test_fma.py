@@ -16,6 +16,8 @@ import pytest
 from halfulp import ops
 from halfulp.compiler import CompileOptions, DeviceRef, DType, Graph, TensorType
 from halfulp.runtime import CPU, InferenceSession
+from halfulp.runtime.debug import classify
+from halfulp.runtime.debug.readings import EXCESS, FMA_LEFT, multiply_add_readings
 
 DATA = Path(__file__).parent / "data"
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -78,3 +80,26 @@ def test_bf16_with_excess_precision_is_the_fma_of_f32_rounded_once() -> None:
     assert np.count_nonzero(bits != data["torch_eager"]) == 904
     upcast = computed(data, DType.bfloat16, CompileOptions(fp_contract="fast"), upcast=True)
     assert np.array_equal(upcast, bits)
+
+
+# Which reading explains each recorded result; None where it has the bits of rounding product and sum separately.
+CAUSES = {
+    "f32": dict.fromkeys(FUSED_BY_OTHERS, FMA_LEFT) | dict.fromkeys(SEPARATE_BY_OTHERS),
+    "bf16": {"max_f32_upcast": EXCESS, "torch_addcmul": EXCESS, "max_one_graph": None}
+    | dict.fromkeys(SEPARATE_BY_OTHERS),
+}
+DIFFERING = {"f32": 973, "bf16": 904}
+
+
+@pytest.mark.parametrize("name", ["f32", "bf16"])
+def test_every_element_that_differs_is_explained(name: str) -> None:
+    data = recorded(name)
+    kind = np.dtype(ml_dtypes.bfloat16) if name == "bf16" else np.dtype(np.float32)
+    readings = multiply_add_readings(*(data[letter].view(kind) for letter in "abc"))
+    causes = {key: classify(data[key], readings) for key in CAUSES[name]}
+    assert {key: found.cause for key, found in causes.items()} == CAUSES[name]
+    assert set(CAUSES[name]) == set(data) - set("abc")
+    for found in causes.values():
+        assert found.explained == found.differing
+        assert found.differing in (0, DIFFERING[name])
+        assert found.whole

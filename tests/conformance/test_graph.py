@@ -19,10 +19,6 @@ DATA = Path(__file__).parent / "data"
 CASES: dict[str, Any] = json.loads((DATA / "graph_cases.json").read_text())["cases"]
 WITH_VALUES = [name for name, case in CASES.items() if "calls" in case and case["kind"] != "error"]
 
-STRUCTURE = "control flow is not built yet"
-NOT_BUILT = dict.fromkeys(("cond_both", "while_collatz", "cond_inside_while"), STRUCTURE)
-BUILT = [name for name in WITH_VALUES if name not in NOT_BUILT]
-
 
 @pytest.fixture(scope="module")
 def arrays() -> Iterator[Any]:
@@ -70,9 +66,9 @@ def run_case(name: str, arrays: Any) -> None:
 
 
 def test_every_case_with_values_has_a_program() -> None:
-    assert PROGRAMS.keys() | NOT_BUILT.keys() == set(WITH_VALUES)
+    assert PROGRAMS.keys() == set(WITH_VALUES)
 
 
-@pytest.mark.parametrize("name", BUILT)
+@pytest.mark.parametrize("name", WITH_VALUES)
 def test_case(name: str, arrays: Any) -> None:
     run_case(name, arrays)

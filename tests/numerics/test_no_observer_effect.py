@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -18,9 +20,9 @@ from xdsl.dialects.builtin import UnitAttr
 
 from halfulp import ops
 from halfulp.compiler import CompileOptions, DeviceRef, DType, Graph, TensorType, TensorValue
-from halfulp.compiler.dialects.graph import ApplyOp, PrintOp
+from halfulp.compiler.dialects.graph import ApplyOp, PrintOp, PrintTextOp
 from halfulp.compiler.passes.fuse_ops import BOUNDARY
-from halfulp.runtime import CPU, InferenceSession
+from halfulp.runtime import CPU, InferenceSession, NanCheckError, read_max_checkpoint
 
 Array = np.ndarray[Any, np.dtype[Any]]
 CPU_0 = DeviceRef.CPU()
@@ -75,11 +77,14 @@ class Program:
             graph.output(*(values[-1 - place % len(values)] for place in outputs))
         return graph
 
-    def run(self, graph: Graph, style: str = "COMPACT") -> list[bytes]:
+    def run(
+        self, graph: Graph, style: str = "COMPACT", directory: Path | None = None, nan_check: bool = False
+    ) -> list[bytes]:
         rng = np.random.default_rng(len(self.steps))
         inputs = [rng.standard_normal((ROWS, COLUMNS)).astype(NUMPY[self.dtype]) for _ in range(INPUTS)]
         session = InferenceSession(devices=[CPU()])
-        session.set_debug_print_options(style, precision=17)
+        session.set_debug_print_options(style, precision=17, output_directory=directory)
+        session.debug.nan_check = nan_check
         model = session.load(graph, self.options)
         return [canonical(y.to_numpy()) for y in model.execute(*inputs)]
 
@@ -122,7 +127,10 @@ def test_outputs_and_boundaries(mode: Any, data: st.DataObject) -> None:
 
 
 def add_prints(graph: Graph, chosen: Sequence[int]) -> list[str]:
-    """Prints values right where they are computed, inputs included; gives the labels in the order of the program."""
+    """Prints values right where they are computed, inputs included; gives the labels in the order of the program.
+
+    Before each stands a line of text.
+    """
     block = graph._op.body.block
     values = [*block.args, *(op.outputs[0] for op in block.ops if isinstance(op, ApplyOp))]
     for number in chosen:
@@ -134,6 +142,7 @@ def add_prints(graph: Graph, chosen: Sequence[int]) -> list[str]:
             first = block.first_op
             assert first is not None
             block.insert_op_before(op, first)
+        block.insert_op_before(PrintTextOp("line"), op)
     return [op.text for op in block.ops if isinstance(op, PrintOp)]
 
 
@@ -147,10 +156,33 @@ def test_prints(mode: Any, data: st.DataObject) -> None:
     graph = program.graph([0])
     some = st.lists(st.integers(0, 60), min_size=1, max_size=8)
     labels = add_prints(graph, data.draw(st.just(range(60)) | some, label="prints"))
-    with contextlib.redirect_stdout(io.StringIO()) as shown:
-        observed = program.run(graph)
+    style = data.draw(st.sampled_from(["COMPACT", "NONE", "BINARY_MAX_CHECKPOINT"]), label="style")
+    with contextlib.redirect_stdout(io.StringIO()) as shown, tempfile.TemporaryDirectory() as directory:
+        observed = program.run(graph, style, Path(directory))
+        files = sorted(read_max_checkpoint(path).name for path in Path(directory).iterdir())
     assert observed == wanted, "a print changed an output"
-    assert re.findall(r"^(value \d+) = tensor\(", shown.getvalue(), re.MULTILINE) == labels
+    text = re.findall(r"^(?:line$|value \d+(?= = tensor\())", shown.getvalue(), re.MULTILINE)
+    if style == "COMPACT":
+        assert text == [part for label in labels for part in ("line", label)]
+    else:
+        assert text == ([] if style == "NONE" else ["line"] * len(labels))
+    assert files == (sorted(labels) if style == "BINARY_MAX_CHECKPOINT" else [])
+
+
+@pytest.mark.parametrize("mode", ["off", "on", "fast"])
+@settings(quick, max_examples=8)
+@given(data=st.data())
+def test_nan_check(mode: Any, data: st.DataObject) -> None:
+    program = data.draw(programs(fp_contract=mode))
+    everything = range(len(program.steps))
+    wanted = program.run(program.graph(everything))
+    values = [np.frombuffer(bits, NUMPY[program.dtype]).astype(np.float64) for bits in wanted]
+    try:
+        observed = program.run(program.graph([0]), nan_check=True)
+    except NanCheckError:
+        return  # an op inside of a step may make what the step then hides
+    assert observed == wanted[:1], "a look at the values changed an output"
+    assert all(np.isfinite(value).all() for value in values), "a NaN or an infinity went unseen"
 
 
 @pytest.mark.parametrize("bf16", ["round-each", "excess"])

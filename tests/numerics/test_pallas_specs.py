@@ -145,6 +145,48 @@ def test_random_specs(made: tuple[Callable[[bool], list[Array]], str]) -> None:
         assert same_bits(actual, expected), f"{description}: {actual} is not {expected}"
 
 
+REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "mean", "argmax", "argmin", "cumsum")
+
+
+@st.composite
+def reductions(draw: st.DrawFn) -> tuple[str, DType, tuple[int, ...], int | None, int]:
+    """A reduction, what it takes, along which axis, and a seed."""
+    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=3)))
+    axis = draw(st.none() | st.integers(-len(shape), len(shape) - 1))
+    return draw(st.sampled_from(REDUCTIONS)), draw(st.sampled_from(DTYPES)), shape, axis, draw(st.integers(0, 1000))
+
+
+@settings(max_examples=settings.default.max_examples * 25 // 100 if settings.default is not None else 25)
+@given(reductions())
+def test_reductions_of_every_type(drawn: tuple[str, DType, tuple[int, ...], int | None, int]) -> None:
+    name, dtype, shape, axis, seed = drawn
+    x = random_array(seed, (*shape[:-1], 2 * shape[-1]), dtype)
+    reduced = getattr(np, name)(np.zeros(shape), axis=axis).shape
+    kind = {"any": DType.bool, "all": DType.bool, "argmax": DType.int32, "argmin": DType.int32}.get(name)
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = getattr(jnp, name)(x_ref[...], axis=axis).astype(o_ref.dtype)
+
+    half = pl.BlockSpec(shape, lambda i: (*[0] * (len(shape) - 1), i))
+    own = pl.BlockSpec((None, *reduced), lambda i: (i, *[0] * len(reduced)))
+    expected, actual = (
+        pl.pallas_call(
+            kernel,
+            pl.ShapeDtypeStruct((2, *reduced), kind or dtype),
+            grid=2,
+            in_specs=[half],
+            out_specs=own,
+            interpret=interpret,
+        )(x)
+        for interpret in (True, False)
+    )
+    assert same_bits(actual, expected)
+    if name in ("max", "min", "any", "all", "argmax", "argmin"):
+        parts = np.split(x, 2, axis=-1)
+        wanted = np.stack([np.asarray(getattr(np, name)(part, axis=axis)) for part in parts])
+        np.testing.assert_array_equal(actual, wanted.astype(actual.dtype))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_elementwise_blocks_of_every_type(dtype: DType) -> None:
     x = random_array(1, (5, 37), dtype)

@@ -9,7 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.utils.exceptions import DiagnosticException
 
-from halfulp.compiler.passes.tile_to_loops.layout import EntryLayout, Site, entry_layout
+from halfulp.compiler.artifact import CheckSite
+from halfulp.compiler.passes.tile_to_loops.layout import EntryLayout, entry_layout
 
 KERNELS = """
 tile.kernel @first() grid() axes [] {
@@ -72,8 +73,8 @@ def test_launches_and_checks_of_the_entry_are_numbered_in_order(layout: EntryLay
     ]
     assert layout.sites == (
         (),
-        (Site("main", "of the entry"),),
-        (Site("first", "one"), Site("first", "two"), Site("first", "three")),
+        (CheckSite("main", "of the entry"),),
+        (CheckSite("first", "one"), CheckSite("first", "two"), CheckSite("first", "three")),
     )
 
 
@@ -82,8 +83,8 @@ def test_a_launch_with_a_grid_checks_its_size_last(parse_tile: Callable[[str], M
     launch = "%c = arith.constant 3 : index\n tile.launch @first grid(%c, %c) () :"
     layout = layout_of(parse_tile(f"{text} func.func @main() {{ {launch} \n func.return }}"))
     assert layout.sites[0][2:] == (
-        Site("first", "three"),
-        Site("first", "the grid {} x {} has more than 2**48 programs; let each program do more"),
+        CheckSite("first", "three", rank=2),
+        CheckSite("first", "the grid {} x {} has more than 2**48 programs; let each program do more"),
     )
 
 

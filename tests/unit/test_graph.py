@@ -462,7 +462,7 @@ def test_truth_of_a_value() -> None:
     assert issubclass(GraphTypeError, TypeError)
     with refused(
         "TensorValue(dtype=float32, shape=[n, 4], device=cpu) has no elements while the graph is built, so it is "
-        "neither true nor false; choose between values with ops.where",
+        "neither true nor false; choose between values with ops.where, or between computations with ops.cond",
         GraphTypeError,
     ):
         bool(x)

@@ -28,8 +28,9 @@ def test_programs_print_what_the_page_shows(capsys: pytest.CaptureFixture[str]) 
             assert printed == (following[1] if following[0] == "text" and printed else "")
             ran += 1
     finally:
-        unregister_kernel("scale_rows")
-    assert ran == 13
+        for name in ("scale_rows", "above"):
+            unregister_kernel(name)
+    assert ran == 14
 
 
 def test_picture_is_current() -> None:

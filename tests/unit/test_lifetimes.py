@@ -1,4 +1,4 @@
-"""From when to when buffers between kernels are alive: launches, views, reads, and reads that later segments repeat."""
+"""From when to when buffers between kernels are alive: launches, views, reads, repeated reads, branches and loops."""
 
 from __future__ import annotations
 
@@ -87,3 +87,42 @@ def test_a_check_is_a_step(alive: Callable[[str], list[tuple[int, int]]]) -> Non
     body = "%good = arith.constant true\n" + buffer("%a") + copy("%x", "%y")
     body += 'tile.check %good, "never"\n' + copy("%x", "%a")
     assert alive(body) == [(2, 2)]
+
+
+def reading(suffix: str) -> str:
+    """Reads %go<suffix> from the first element of %a."""
+    return f"""
+%w{suffix} = tile.window %a[%zero] element [1] squeezed [] : {VECTOR} -> {ONE}
+%block{suffix} = tile.load %w{suffix} : {ONE} -> tensor<1xi64>
+%number{suffix} = tile.extract %block{suffix}[%zero] : tensor<1xi64> -> i64
+%go{suffix} = tile.cmpi ne %number{suffix}, %number{suffix} : i64 -> i1
+"""
+
+
+def loop(body: str, suffix: str = "") -> str:
+    """Rounds of ``body``, as long as the first element of %a says."""
+    return f"scf.while () : () -> () {{{reading(suffix)}scf.condition(%go{suffix})\n}} do {{\n{body}scf.yield\n}}\n"
+
+
+HEAD = "%zero = arith.constant 0 : index\n" + buffer("%a") + copy("%x", "%a")
+
+
+def test_what_a_loop_reads_lives_as_long_as_the_loop(alive: Callable[[str], list[tuple[int, int]]]) -> None:
+    body = copy("%b", "%y") + copy("%x", "%y") + copy("%x", "%y")
+    assert alive(HEAD + buffer("%b") + copy("%x", "%b") + loop(body) + copy("%x", "%y")) == [(0, 4), (1, 4)]
+
+
+def test_what_stands_in_a_loop_lives_in_one_round(alive: Callable[[str], list[tuple[int, int]]]) -> None:
+    body = buffer("%b") + copy("%x", "%b") + copy("%b", "%y") + buffer("%c") + copy("%x", "%c") + copy("%c", "%a")
+    assert alive(HEAD + loop(body)) == [(0, 4), (1, 2), (3, 4)]
+
+
+def test_a_loop_inside_counts_whole_for_what_stands_around_it(alive: Callable[[str], list[tuple[int, int]]]) -> None:
+    inner = loop(copy("%b", "%y") + copy("%x", "%y"), suffix="i")
+    assert alive(HEAD + loop(buffer("%b") + copy("%x", "%b") + inner + copy("%x", "%y"))) == [(0, 4), (1, 3)]
+
+
+def test_a_branch_does_not_lengthen_a_life(alive: Callable[[str], list[tuple[int, int]]]) -> None:
+    body = buffer("%b") + copy("%x", "%b") + copy("%b", "%y") + copy("%x", "%y")
+    branches = f"scf.if %go {{\n{body}}} else {{\n{body.replace('%b', '%c')}}}\n"
+    assert alive(HEAD + reading("") + branches) == [(0, 0), (1, 2), (4, 5)]

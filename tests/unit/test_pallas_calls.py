@@ -587,6 +587,33 @@ def test_globals_and_grid_are_part_of_the_cache(monkeypatch: pytest.MonkeyPatch)
     equal(call(1), X * 5)
 
 
+def test_a_call_made_again_sees_what_has_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    factor, shift, counts = 2.0, 0, [1]
+
+    def kernel(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * factor * FACTOR
+
+    def listed(x_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[...] * counts[0]
+
+    specs = [pl.BlockSpec((3,), lambda i: (i + shift) % 4)]
+    call = pl.pallas_call(kernel, shape(12), grid=4, in_specs=specs, out_specs=THREES)
+    with_a_list = pl.pallas_call(listed, shape(12))
+    for _ in range(2):
+        equal(call(X), X * 4)
+        equal(with_a_list(X), X)
+    factor, counts[0] = 3.0, 7
+    specs[0] = pl.BlockSpec()  # too late: the call has its own list
+    equal(call(X), X * 6)
+    equal(with_a_list(X), X * 7)
+    monkeypatch.setitem(global_factor.__globals__, "FACTOR", 5.0)
+    equal(call(X), X * 15)
+    shift = 1
+    equal(call(X), np.roll(X, -3) * 15)
+    with pytest.raises(GraphError, match=r"Block shape for args\[0\]"):
+        call(X[:5].reshape(1, 5))
+
+
 def test_threads_trace_and_run_at_once() -> None:
     results: dict[int, Any] = {}
 

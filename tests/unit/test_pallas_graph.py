@@ -13,7 +13,7 @@ from halfulp.compiler import CompileOptions, DeviceRef, DType, Graph, GraphError
 from halfulp.compiler.registry import OperandSpec, OutputSpec, ParameterSpec, unregister_kernel
 from halfulp.ops import pallas as pl
 from halfulp.ops.pallas import numpy as jnp
-from halfulp.runtime import ExecutionError, InferenceSession
+from halfulp.runtime import BoundsError, ExecutionError, InferenceSession
 
 F32 = DType.float32
 FOURS = pl.BlockSpec((4,), lambda i: i)
@@ -90,17 +90,89 @@ def test_failed_check_names_the_kernel_and_the_message() -> None:
     assert str(raised.value) == "model 'g': program 2 is one too many (kernel 'checked', program 2)"
 
 
-def test_kernel_that_prints_is_refused() -> None:
-    def printing(x_ref: Any, o_ref: Any) -> None:
-        pl.debug_print("here")
+def shifted(x_ref: Any, o_ref: Any) -> None:
+    o_ref[...] = x_ref[...]
 
-    with Graph("g", input_types=[TensorType(F32, ["n"])]) as graph:
-        x = graph.inputs[0]
-        with pytest.raises(GraphError) as raised:
-            blockwise(printing, x)
-    assert raised.value.message == (
-        "kernel 'printing' calls pl.debug_print, which a graph cannot do; call it on arrays to see it print"
+
+OUTSIDE = {
+    "rank 1": (
+        (8,),
+        4,
+        pl.BlockSpec((2,), lambda i: i + 2),
+        pl.BlockSpec((2,), lambda i: i),
+        "kernel 'shifted', program (2,): Out-of-bounds block index (4,) for 'x_ref': its array has shape [8], its "
+        "blocks [2], so the block lies outside",
+    ),
+    "rank 2": (
+        (4, 8),
+        (2, 4),
+        pl.BlockSpec((2, 2), lambda i, j: (i, j + 2 * i)),
+        pl.BlockSpec((2, 2), lambda i, j: (i, j)),
+        "kernel 'shifted', program (1, 2): Out-of-bounds block index (1, 4) for 'x_ref': its array has shape [4, 8], "
+        "its blocks [2, 2], so the block lies outside",
+    ),
+}
+
+
+@pytest.mark.parametrize("keywords", [{"interpret": True}, {"debug": True}], ids=["interpret", "debug"])
+@pytest.mark.parametrize("case", OUTSIDE)
+def test_blocks_outside_are_index_errors_with_one_text_on_arrays_and_in_graphs(
+    case: str, keywords: dict[str, Any]
+) -> None:
+    shape, grid, spec, own, text = OUTSIDE[case]
+    x = np.zeros(shape, np.float32)
+    call = pl.pallas_call(
+        shifted, pl.ShapeDtypeStruct(shape, F32), grid=grid, in_specs=[spec], out_specs=own, **keywords
     )
+    with pytest.raises(IndexError) as on_arrays:
+        call(x)
+    assert isinstance(on_arrays.value, pl.BlockIndexError)
+    assert str(on_arrays.value) == text
+    with Graph("g", input_types=[TensorType(F32, list(shape))]) as graph:
+        graph.output(call(graph.inputs[0]))
+    with pytest.raises(IndexError) as in_graph:
+        InferenceSession().load(graph).execute(x)
+    assert isinstance(in_graph.value, BoundsError)
+    assert isinstance(in_graph.value, ExecutionError)
+    assert str(in_graph.value) == f"model 'g': {text}"
+    assert in_graph.value.program == (6 if case == "rank 2" else 2)
+
+
+def test_slices_and_indices_outside_are_index_errors_in_graphs() -> None:
+    def by_slice(x_ref: Any, i_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = x_ref[pl.ds(i_ref[0], 4)]
+
+    def by_index(x_ref: Any, i_ref: Any, o_ref: Any) -> None:
+        o_ref[...] = jnp.full((4,), x_ref[i_ref[0]])
+
+    texts = {
+        by_slice: "slice pl.ds(6, 4) of axis 0 of 'x_ref', which has 8 elements",
+        by_index: "index 8 of axis 0 of 'x_ref', which has 8 elements",
+    }
+    for kernel, text in texts.items():
+        with Graph("g", input_types=[TensorType(F32, [8]), TensorType(DType.int32, [1])]) as graph:
+            graph.output(pl.pallas_call(kernel, pl.ShapeDtypeStruct((4,), F32), debug=True)(*graph.inputs))
+        model = InferenceSession().load(graph)
+        model.execute(np.zeros(8, np.float32), np.zeros(1, np.int32))
+        with pytest.raises(IndexError) as raised:
+            model.execute(np.zeros(8, np.float32), np.array([6 if kernel is by_slice else 8], np.int32))
+        assert str(raised.value).endswith(f"Out-of-bounds {text}")
+
+
+def test_a_check_of_the_user_is_no_index_error_whatever_it_says() -> None:
+    def checked(x_ref: Any, o_ref: Any) -> None:
+        pl.check(pl.program_id(0) * 3 + pl.program_id(1) < 4, "Out-of-bounds {}", pl.program_id(1))
+        o_ref[...] = x_ref[...]
+
+    call = pl.pallas_call(checked, pl.ShapeDtypeStruct((3,), F32), grid=(2, 3))
+    with Graph("g", input_types=[TensorType(F32, [3])]) as graph:
+        graph.output(call(graph.inputs[0]))
+    with pytest.raises(ExecutionError) as raised:
+        InferenceSession().load(graph).execute(np.zeros(3, np.float32))
+    assert not isinstance(raised.value, IndexError)
+    assert str(raised.value) == "model 'g': Out-of-bounds 1 (kernel 'checked', program (1, 1))"
+    with pytest.raises(pl.KernelCheckError):
+        call(np.zeros(3, np.float32))
 
 
 NAME = "scale_in_blocks"

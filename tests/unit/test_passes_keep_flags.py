@@ -13,7 +13,7 @@ from halfulp.compiler.codegen.cpu import host_target
 from halfulp.compiler.fastmath import own_flags
 from halfulp.compiler.options import FASTMATH_FLAGS
 from halfulp.compiler.passes import PASSES, get_all_passes
-from halfulp.compiler.pipeline import STAGES, _passes_of
+from halfulp.compiler.pipeline import STAGES, passes_of
 
 
 def graph_with(flag: str) -> Graph:
@@ -40,7 +40,7 @@ def unflagged(module: ModuleOp) -> int:
 def test_no_pass_adds_a_flag(flag: str, mode: str) -> None:
     module = graph_with(flag).module
     options, target = CompileOptions(fp_contract=mode), host_target(None)  # type: ignore[arg-type]
-    passes = [each for stage in STAGES[:4] for each in _passes_of(stage, options, target)]
+    passes = [each for stage in STAGES[:4] for each in passes_of(stage, options, target)]
     assert {name for name, _ in passes} <= set(PASSES), "passes of xDSL's, such as canonicalize, widen flags"
     for name, arguments in passes:
         before, flags = unflagged(module), flags_in(module)

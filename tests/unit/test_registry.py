@@ -224,8 +224,8 @@ def test_unknown_kernel_lists_near_names_and_the_remedy() -> None:
     message = str(error.value)
     assert message.startswith("here: no kernel is registered under that name; did you mean 'pack'? Registered: ")
     assert message.endswith(
-        ". To add one, import the module that registers it, or call "
-        "halfulp.compiler.registry.register_kernel(KernelDef(...))"
+        ". To add one, import the module that registers it, or decorate a kernel with "
+        "@halfulp.ops.pallas.register_kernel('pakc', operands=..., outputs=...)"
     )
     with pytest.raises(LookupError, match=r"^here: no op is registered under that name\. Import the module that "):
         find_op("no_such_op", "here")

@@ -14,7 +14,7 @@ from xdsl.dialects import get_all_dialects as get_upstream_dialects
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
-from halfulp.compiler.codegen import selects
+from halfulp.compiler.codegen import probes, selects
 from halfulp.compiler.codegen.elf import undefined_symbols
 from halfulp.compiler.codegen.llvm import emit_llvm
 from halfulp.compiler.codegen.probes import STATE_INTRINSICS, TARGETS, texts
@@ -42,7 +42,11 @@ def test_table_is_of_the_llvm_in_use() -> None:
     assert set(table["targets"]) == set(TARGETS)
 
 
-@pytest.mark.parametrize("name", TARGETS)
+CPUS = [name for name, target in TARGETS.items() if not target.is_gpu]
+GPUS = [name for name, target in TARGETS.items() if target.is_gpu]
+
+
+@pytest.mark.parametrize("name", CPUS)
 def test_table_agrees_with_llvm_on_a_sample(name: str) -> None:
     llvm_binding.initialize_all_targets()
     llvm_binding.initialize_all_asmprinters()
@@ -61,6 +65,36 @@ def test_table_agrees_with_llvm_on_a_sample(name: str) -> None:
     assert not all(expected.values())
 
 
+@pytest.mark.parametrize("name", GPUS)
+def test_table_of_a_gpu_agrees_with_llvm_on_a_sample(name: str) -> None:
+    llvm_binding.initialize_all_targets()
+    llvm_binding.initialize_all_asmprinters()
+    target, table = TARGETS[name], selects.selects_on(name)
+    machine = llvm_binding.Target.from_triple(target.triple).create_target_machine(cpu=target.cpu, opt=2)
+    # What the table lacks may end this process; test_gpu_lacks asks a child for some of it.
+    safe = [(key, text) for key, text in texts(target) if key[1] in table.get(key[0], ())]
+    for key, text in safe[:: len(safe) // 50]:
+        module = llvm_binding.parse_assembly(text, context=llvm_binding.create_context())
+        assert probes.selects(target, key, machine, module), key
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        (("llvm.exp2", "f32"), "no"),
+        (("frem", "f32"), "no"),
+        (("llvm.exp", "f32"), "died"),
+        (("llvm.fma", "f32"), "yes"),
+    ],
+)
+def test_gpu_lacks_what_is_rounded_otherwise_and_what_ends_llvm(key: tuple[str, str], answer: str) -> None:
+    start = [other for other, _ in texts(TARGETS["nvptx64/sm_90"])].index(key)
+    command = [sys.executable, "-m", "halfulp.compiler.codegen.selects", "--child", "nvptx64/sm_90", str(start)]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.stdout.splitlines()[1:2] or ["died"])[0].replace(f"trying {start + 1}", "died") == answer
+    assert (key[1] in selects.selects_on("nvptx64/sm_90").get(key[0], ())) == (answer == "yes")
+
+
 def test_probe_survives_what_ends_a_child() -> None:
     keys = [key for key, _ in texts()]
     start = keys.index(("llvm.aarch64.get.fpcr", ""))
@@ -77,7 +111,7 @@ def test_unknown_target_is_refused() -> None:
         selects.selects_on("riscv64/128")
     assert caught.value.message == (
         "nothing is known of what selects on 'riscv64/128'; known targets: 'x86_64/512', 'x86_64/256', 'x86_64/128',"
-        " 'aarch64/128'"
+        " 'aarch64/128', 'nvptx64/sm_80', 'nvptx64/sm_90', 'nvptx64/sm_100'"
     )
 
 
@@ -180,8 +214,7 @@ def every_memory_op(lanes: int) -> list[str]:
     return ops
 
 
-@pytest.mark.parametrize("lanes", [0, 3, 16])
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize(("target", "lanes"), [*product(CPUS, (0, 3, 16)), *((target, 0) for target in GPUS)])
 def test_what_the_lowering_emits_selects(target: str, lanes: int) -> None:
     elements = (*INTEGERS, *FLOATS)
 

@@ -3,8 +3,8 @@
 The model transcribes `compiler/codegen/thread_pool` step by step: each atomic access, each plain access to the region's
 fields, and each call of pthread is one step; a step of any thread may come next. Spinning is a choice between looking
 again and going to sleep. In every state that can be reached: each round runs once, in its own region, while its caller
-waits; no worker sleeps through an open region; nobody touches the fields of a region that may be set anew; and the
-callers can still come to their end.
+waits; no two workers of it have the same number; no worker sleeps through an open region; nobody touches the fields of
+a region that may be set anew; and the callers can still come to their end.
 
 A model that finds nothing could be blind, so each rule of the protocol is also broken, and the breach must show.
 """
@@ -20,7 +20,8 @@ ROUNDS = 2
 FINISHED = "finished"
 
 Local = tuple[str, int, int]
-"""A thread: where it is, and two values: callers (regions still to run, joined), workers (gate seen, region joined)."""
+"""A thread: where it is, and two values: callers (regions still to run, joined), workers (gate seen, which becomes
+their number, and region joined)."""
 
 
 class BrokenError(Exception):
@@ -53,6 +54,7 @@ class Rules:
     caller_waits_for_workers: bool = True
     caller_looks_again: bool = True
     lock_is_tried: bool = True
+    gate_gives_numbers: bool = True
 
 
 def explore(rules: Rules, regions: tuple[int, ...], workers: int) -> int:
@@ -204,12 +206,14 @@ def worker_steps(state: State, me: int, rules: Rules) -> Iterator[State]:
             yield to("sleep")
     elif where == "join":
         if state.gate == seen:
-            yield to("fields", gate=seen - 1)
+            yield to("fields", seen if rules.gate_gives_numbers else 1, gate=seen - 1)
         else:
             yield to("look")
     elif where == "fields":
-        yield to("take", b=state.owner)
+        yield to("take", seen, b=state.owner)
     elif where == "take":
+        if [number for place, number, _ in state.workers if place == "take"].count(seen) > 1:
+            raise BrokenError("two workers of a region have the same number")
         yield run_round(state, region) if state.next < ROUNDS else to("leave", b=region)
     elif where == "leave":
         yield to("tell?", left=state.left + 1)
@@ -269,6 +273,7 @@ def test_every_interleaving_runs_each_round_once_and_ends(regions: tuple[int, ..
         (Rules(workers_look_again=False), (2,), "a worker sleeps through an open region"),
         (Rules(gate_opens_before_sleepers_are_read=False), (2,), "a worker sleeps through an open region"),
         (Rules(caller_looks_again=False), (1,), "never end"),
+        (Rules(gate_gives_numbers=False), (1,), "two workers of a region have the same number"),
         (Rules(lock_is_tried=False), (1, 1), "the fields of a region change|not in the region|ends with rounds"),
     ],
 )

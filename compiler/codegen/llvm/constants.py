@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
 )
 from xdsl.dialects.llvm import LLVMArrayType
+from xdsl.dialects.ub import PoisonAttr
 from xdsl.ir import Attribute
 
 from ...errors import CompileError
@@ -108,4 +109,6 @@ def constant_text(value: Attribute, result_type: Attribute) -> str:
         return _dense_text(value, result_type)
     if isinstance(value, StringAttr):
         return "c" + quoted_bytes(value.data.encode())
+    if isinstance(value, PoisonAttr):
+        return "poison"
     raise CompileError(f"LLVM text: {value} is not a constant that LLVM can hold")

@@ -15,13 +15,14 @@ from xdsl.ir import Operation
 
 from ...errors import CompileError
 from ..selects import selects_on
-from .attributes import argument_text, function_text
+from .attributes import NVVM_KERNEL, argument_text, function_text
 from .constants import constant_text, quoted_bytes
 from .function import FunctionText
 from .types import TypeTexts, type_text
 
 _PLAIN_SYMBOL = re.compile(r"[A-Za-z$._-][A-Za-z0-9$._-]*")
 _VISIBILITY = {0: "", 1: "hidden ", 2: "protected "}
+_FOR_THE_RUNTIME = frozenset({"halfulp.thread_arena"})
 _MODULE_ATTRIBUTES = {"llvm.target_triple": "target triple", "llvm.data_layout": "target datalayout"}
 
 
@@ -104,6 +105,8 @@ class ModuleText:
         linkage = "" if linkage == "external" else f"{linkage} "
         convention = op.CConv.convention.data
         convention = "" if convention == "ccc" else f"{convention} "
+        if NVVM_KERNEL in op.attributes:
+            convention = "ptx_kernel "
         unnamed = op.unnamed_addr.value.data if isinstance(op.unnamed_addr, IntegerAttr) else 0
         unnamed_text = f" {llvm.UNNAMED_ADDR_KEYWORD_BY_KEY[unnamed]}" if unnamed else ""
         attributes = function_text(op, self._function_attributes if is_definition else {})
@@ -166,12 +169,15 @@ def emit_llvm(
 
     ``function_attributes`` are string attributes for every function defined, such as
     ``{"prefer-vector-width": "512"}``. The module attributes ``llvm.target_triple`` and ``llvm.data_layout`` become
-    the lines of that name. ``target`` (as in ``codegen.selects``) refuses what that target cannot compile.
+    the lines of that name; what the module tells the runtime is left out. ``target`` (as in ``codegen.selects``)
+    refuses what that target cannot compile.
 
     Raises CompileError, naming it, for an op, type or attribute that has no LLVM text or does not select on the target.
     """
     writer = ModuleText(function_attributes or {}, target)
     for name, value in module.attributes.items():
+        if name in _FOR_THE_RUNTIME:
+            continue
         if name not in _MODULE_ATTRIBUTES or not isinstance(value, StringAttr):
             raise CompileError(f"LLVM text: the module has the attribute {name}, which has no LLVM text")
         writer.lines.append(f"{_MODULE_ATTRIBUTES[name]} = {quoted_bytes(value.data.encode())}")

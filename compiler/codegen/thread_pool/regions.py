@@ -7,8 +7,8 @@ from .names import PARALLEL_FOR
 from .spin import spin
 
 TAKE_ROUNDS = f"""
-; Takes rounds of the open region until there are no more.
-define internal void @take_rounds(ptr %pool) {{
+; Takes rounds of the open region until there are no more, as the thread of this number.
+define internal void @take_rounds(ptr %pool, i64 %thread) {{
 entry:
 {fields("next", "body", "context", "count")}
   %function = load ptr, ptr %body, align 8
@@ -20,7 +20,7 @@ take:
   %more = icmp slt i64 %round, %all
   br i1 %more, label %run, label %end
 run:
-  call void %function(ptr %argument, i64 %round)
+  call void %function(ptr %argument, i64 %round, i64 %thread)
   br label %take
 end:
   ret void
@@ -83,7 +83,7 @@ entry:
 {_WAKE_SLEEPERS}
 
 work:
-  call void @take_rounds(ptr %pool)
+  call void @take_rounds(ptr %pool, i64 0)
   %unused = atomicrmw xchg ptr %gate, i64 0 seq_cst, align 8
   %joined = sub i64 %helpers, %unused
   %since = call i64 @now()
@@ -135,7 +135,7 @@ next:
   %more = icmp slt i64 %round, %rounds
   br i1 %more, label %run, label %end
 run:
-  call void %function(ptr %argument, i64 %round)
+  call void %function(ptr %argument, i64 %round, i64 0)
   %following = add i64 %round, 1
   br label %next
 end:

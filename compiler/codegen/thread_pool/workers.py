@@ -51,7 +51,7 @@ join:
   %joined = extractvalue {{ i64, i1 }} %swapped, 1
   br i1 %joined, label %work, label %look
 work:
-  call void @take_rounds(ptr %pool)
+  call void @take_rounds(ptr %pool, i64 %seen)
   %before = atomicrmw add ptr %left, i64 1 seq_cst, align 8
 {load("owner.waits", "waiting")}
   %must.tell = icmp ne i64 %owner.waits, 0

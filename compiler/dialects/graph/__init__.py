@@ -18,34 +18,67 @@ from __future__ import annotations
 
 from xdsl.ir import Dialect
 
-from .call import ApplyOp, CustomOp, RegisteredOp
+from .buffers import LoadOp, StoreOp
+from .call import ApplyOp, CustomOp, InplaceCustomOp, KernelCallOp, RegisteredOp
 from .constant import ConstantOp, DenseDataAttr
+from .control import CondOp, WhileOp, YieldOp, blocks_of, is_one_bool, values_read, yielded_values
+from .effects import effects_in_order, has_effects
 from .parameters import DimAttr, DTypeAttr, Parameter, parameter_attribute, parameter_value
-from .printing import PrintOp
+from .printing import PrintOp, PrintTextOp
 from .structure import GraphOp, OutputOp, WeightOp
-from .types import GraphTensorType
+from .types import GraphBufferType, GraphTensorType
 
 Graph = Dialect(
     "graph",
-    [GraphOp, OutputOp, ConstantOp, WeightOp, ApplyOp, CustomOp, PrintOp],
-    [GraphTensorType, DenseDataAttr, DimAttr, DTypeAttr],
+    [
+        GraphOp,
+        OutputOp,
+        ConstantOp,
+        WeightOp,
+        ApplyOp,
+        CustomOp,
+        InplaceCustomOp,
+        LoadOp,
+        StoreOp,
+        CondOp,
+        WhileOp,
+        YieldOp,
+        PrintOp,
+        PrintTextOp,
+    ],
+    [GraphTensorType, GraphBufferType, DenseDataAttr, DimAttr, DTypeAttr],
 )
 
 __all__ = [
     "ApplyOp",
+    "CondOp",
     "ConstantOp",
     "CustomOp",
     "DTypeAttr",
     "DenseDataAttr",
     "DimAttr",
     "Graph",
+    "GraphBufferType",
     "GraphOp",
     "GraphTensorType",
+    "InplaceCustomOp",
+    "KernelCallOp",
+    "LoadOp",
     "OutputOp",
     "Parameter",
     "PrintOp",
+    "PrintTextOp",
     "RegisteredOp",
+    "StoreOp",
     "WeightOp",
+    "WhileOp",
+    "YieldOp",
+    "blocks_of",
+    "effects_in_order",
+    "has_effects",
+    "is_one_bool",
     "parameter_attribute",
     "parameter_value",
+    "values_read",
+    "yielded_values",
 ]

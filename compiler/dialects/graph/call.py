@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.dialects.utils import FastMathFlag
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
+    BaseAttr,
     IRDLOperation,
     irdl_op_definition,
     opt_prop_def,
@@ -21,7 +22,7 @@ from xdsl.irdl import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.traits import Pure
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from ...device import DeviceRef
@@ -30,7 +31,7 @@ from ...errors import quoted_list
 from ...options import ordered_flags
 from ...types import TensorType
 from .parameters import Parameter, parameter_value
-from .types import GraphTensorType, graph_tensor, parse_device, tensor_type
+from .types import GraphBufferType, GraphTensorType, graph_tensor, parse_device, tensor_type
 
 
 class RegisteredOp(IRDLOperation, ABC):
@@ -40,7 +41,7 @@ class RegisteredOp(IRDLOperation, ABC):
     parameters = prop_def(DictionaryAttr)
     fastmath = opt_prop_def(FastMathFlagsAttr)
     defines = opt_prop_def(ArrayAttr[StringAttr])
-    arguments = var_operand_def(GraphTensorType)
+    arguments = var_operand_def(BaseAttr(GraphTensorType) | BaseAttr(GraphBufferType))
     outputs = var_result_def(GraphTensorType)
 
     PROPERTIES: ClassVar = ("callee", "parameters", "fastmath", "defines", "device")
@@ -82,6 +83,8 @@ class RegisteredOp(IRDLOperation, ABC):
                 f"{self.subject}: fastmath flags ({', '.join(ordered_flags(self.flags))}) stand on floats only, "
                 "and no operand or result is one"
             )
+        if isinstance(self, ApplyOp) and any(isinstance(value.type, GraphBufferType) for value in self.arguments):
+            raise VerifyException(f"{self.subject}: takes tensors, but is given a buffer; load it with graph.load")
         alone = {dim.name for t in self.output_types for dim in t.shape if isinstance(dim, SymbolicDim)}
         if missing := [name for name in self.defined_symbols if name not in alone]:
             raise VerifyException(
@@ -164,18 +167,10 @@ class ApplyOp(RegisteredOp):
         )
 
 
-@irdl_op_definition
-class CustomOp(RegisteredOp):
-    """A kernel by name, on a device; `halfulp.compiler.registry.KernelDef` says what it needs and how it is built.
-
-    ``%0 = graph.custom "unique"(%ids) on cpu {sorted = true} defines [count] : (!graph.tensor<[n], i64, cpu>) ->
-    !graph.tensor<[count], i64, cpu>``
-    """
-
-    name = "graph.custom"
+class KernelCallOp(RegisteredOp, ABC):
+    """A kernel by name, on a device; `halfulp.compiler.registry.KernelDef` says what it needs and how it is built."""
 
     device = prop_def(StringAttr)
-    traits = traits_def(Pure())
 
     def __init__(
         self,
@@ -205,6 +200,32 @@ class CustomOp(RegisteredOp):
     def parse_device(cls, parser: Parser) -> dict[str, Attribute]:
         parser.parse_keyword("on")
         return {"device": StringAttr(str(parse_device(parser)))}
+
+
+@irdl_op_definition
+class CustomOp(KernelCallOp):
+    """A kernel whose results depend on its operands alone.
+
+    ``%0 = graph.custom "unique"(%ids) on cpu {sorted = true} defines [count] : (!graph.tensor<[n], i64, cpu>) ->
+    !graph.tensor<[count], i64, cpu>``
+    """
+
+    name = "graph.custom"
+
+    traits = traits_def(Pure())
+
+
+@irdl_op_definition
+class InplaceCustomOp(KernelCallOp):
+    """A kernel that changes some of its operands, which are buffers.
+
+    ``graph.inplace_custom "append"(%cache, %row) on cpu : (!graph.buffer<[n, 8], f32, cpu>, !graph.tensor<[8], f32,
+    cpu>) -> ()``
+    """
+
+    name = "graph.inplace_custom"
+
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
 
 
 def fastmath_attribute(flags: frozenset[str]) -> FastMathFlagsAttr:

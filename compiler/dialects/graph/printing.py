@@ -1,4 +1,4 @@
-"""`graph.print`: shows a tensor when the graph runs."""
+"""`graph.print` and `graph.print_text`: show a tensor, or a line of text, when the graph runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from xdsl.irdl import IRDLOperation, irdl_op_definition, operand_def, prop_def, 
 from xdsl.traits import MemoryWriteEffect
 from xdsl.utils.exceptions import VerifyException
 
+from ...errors import GraphError, GraphTypeError
 from ...types import TensorType
 from .types import GraphTensorType, tensor_type
 
@@ -45,13 +46,51 @@ class PrintOp(IRDLOperation):
         return label_text(self.label.data)
 
     def verify_(self) -> None:
-        try:
-            self.text.encode()
-        except UnicodeError:
-            raise VerifyException(
-                f"graph.print: the label is {self.label.data!r}, but it must be text in ASCII, in which escapes "
-                "stand for the rest, as in Python"
-            ) from None
+        _verify_text("graph.print: the label", self.label.data)
+
+
+@irdl_op_definition
+class PrintTextOp(IRDLOperation):
+    """Shows a line of text, at its place among all that is printed.
+
+    ``graph.print_text "the second half"``
+
+    In the IR the text is ASCII, with Python's escapes.
+    """
+
+    name = "graph.print_text"
+
+    line = prop_def(StringAttr)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$line attr-dict"
+
+    def __init__(self, text: str) -> None:
+        super().__init__(properties={"line": StringAttr(_escaped(text))})
+
+    @property
+    def text(self) -> str:
+        """The text as the user gave it."""
+        return label_text(self.line.data)
+
+    def verify_(self) -> None:
+        _verify_text("graph.print_text: the text", self.line.data)
+
+
+def _verify_text(subject: str, escaped: str) -> None:
+    try:
+        label_text(escaped).encode()
+    except UnicodeError:
+        raise VerifyException(
+            f"{subject} is {escaped!r}, but it must be text in ASCII, in which escapes stand for the rest, as in Python"
+        ) from None
+
+
+def check_text(subject: str, role: str, text: object) -> None:
+    """Raise a GraphTypeError or GraphError unless ``text`` is Unicode text; ``role`` says what it is."""
+    if not isinstance(text, str):
+        raise GraphTypeError(f"{subject}: {role} must be a str, not {text!r}")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise GraphError(f"{subject}: {role} {text!r} holds half of a surrogate pair, which is no character")
 
 
 def label_text(escaped: str) -> str:

@@ -25,7 +25,7 @@ from ...errors import quoted_list
 from ...types import TensorType, shape_text
 from .call import strings, words
 from .symbols import input_symbols, verify_symbols
-from .types import GraphTensorType, graph_tensor
+from .types import GraphBufferType, GraphTensorType, graph_input, graph_tensor
 
 
 @irdl_op_definition
@@ -45,7 +45,7 @@ class GraphOp(IRDLOperation):
 
     def __init__(self, name: str, inputs: Mapping[str, TensorType], region: Region | None = None) -> None:
         if region is None:
-            region = Region(Block(arg_types=[graph_tensor(input_type) for input_type in inputs.values()]))
+            region = Region(Block(arg_types=[graph_input(input_type) for input_type in inputs.values()]))
         _name_values(region.block.args, list(inputs))
         super().__init__(
             properties={"sym_name": StringAttr(name), "input_names": strings(list(inputs))}, regions=[region]
@@ -89,8 +89,10 @@ class GraphOp(IRDLOperation):
         for name, argument in zip(names, self.body.block.args, strict=True):
             if not is_legal_name(name):
                 raise VerifyException(f"{subject}: {name!r} cannot name an input; use letters, digits and '_'")
-            if not isinstance(argument.type, GraphTensorType):
-                raise VerifyException(f"{subject}: input '{name}' must be a !graph.tensor, not {argument.type}")
+            if not isinstance(argument.type, GraphTensorType | GraphBufferType):
+                raise VerifyException(
+                    f"{subject}: input '{name}' must be a !graph.tensor or a !graph.buffer, not {argument.type}"
+                )
 
     @classmethod
     def parse(cls, parser: Parser) -> GraphOp:

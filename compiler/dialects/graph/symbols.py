@@ -1,8 +1,8 @@
 """Where the symbols of a graph come from: each is named before it is used.
 
 A symbol is defined by the shape of an input, where it stands alone, or by an op whose `defines` list holds it: a kernel
-that computes the size while the graph runs. Everything after may use it, alone or in an expression; a symbol that
-is defined inside a region is known inside it only.
+that computes the size while the graph runs. Everything after may use it, alone or in an expression. No op inside of a
+branch or a loop defines one: the memory for these is laid out before they run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xdsl.utils.exceptions import VerifyException
 from ...dims import AlgebraicDim, Dim
 from ...errors import quoted_list
 from .call import RegisteredOp
-from .types import GraphTensorType
+from .types import GraphBufferType, GraphTensorType
 
 
 def input_symbols(types: Iterable[Attribute], names: Iterable[str]) -> set[str]:
@@ -27,7 +27,7 @@ def input_symbols(types: Iterable[Attribute], names: Iterable[str]) -> set[str]:
     """
     symbols: set[str] = set()
     for input_type, name in zip(types, names, strict=True):
-        assert isinstance(input_type, GraphTensorType)
+        assert isinstance(input_type, GraphTensorType | GraphBufferType)
         if (algebraic := first_algebraic(input_type.data.shape)) is not None:
             axis, dim = algebraic
             raise VerifyException(algebraic_input_message(f"input '{name}'", axis, dim))
@@ -53,14 +53,18 @@ def undefined_symbols(shape: Iterable[Dim], known: Iterable[str]) -> list[str]:
     return sorted({name for dim in shape for name in dim.symbols} - set(known))
 
 
-def verify_symbols(block: Block, known: set[str]) -> None:
+def verify_symbols(block: Block, known: set[str], *, nested: bool = False) -> None:
     """Check the ops of a block, given the symbols known at its start; adds those that it defines.
+
+    ``nested``: the block is one of a branch or a loop.
 
     Raises:
         VerifyException: an op uses a symbol that is not known there, or defines one that is.
     """
     for op in block.ops:
         defined = op.defined_symbols if isinstance(op, RegisteredOp) else ()
+        if defined and nested:
+            _fail(op, f"cannot define {quoted_list(defined)} inside of a region; compute it before the region")
         if again := sorted(known.intersection(defined)):
             _fail(op, f"cannot define {quoted_list(again)} a second time; a symbol has one definition")
         known.update(defined)
@@ -70,7 +74,7 @@ def verify_symbols(block: Block, known: set[str]) -> None:
             for inner in region.blocks:
                 for index, argument in enumerate(inner.args):
                     _check(op, f"argument {index} of its region", argument.type, known)
-                verify_symbols(inner, set(known))
+                verify_symbols(inner, set(known), nested=True)
 
 
 def _check(op: Operation, subject: str, value_type: Attribute, known: set[str]) -> None:

@@ -13,7 +13,7 @@ from ...device import DeviceRef
 from ...dims import AlgebraicDim, Dim, parse_dim
 from ...dtypes import DType
 from ...errors import GraphError, GraphTypeError
-from ...types import TensorType
+from ...types import BufferType, TensorType
 
 
 @irdl_attr_definition
@@ -28,28 +28,51 @@ class GraphTensorType(Data[TensorType], TypeAttribute):
 
     @classmethod
     def parse_parameter(cls, parser: AttrParser) -> TensorType:
-        def size() -> Dim:
-            if (number := parser.parse_optional_integer(allow_boolean=False)) is not None:
-                return Dim(number)
-            if (name := parser.parse_optional_identifier()) is not None:
-                return Dim(name)
-            return parse_dim(parser.parse_str_literal(": a size is a number, a name or an expression in quotes"))
-
-        try:
-            with parser.in_angle_brackets():
-                shape = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, size)
-                parser.parse_punctuation(",")
-                dtype = DType.from_ir_name(parser.parse_identifier())
-                parser.parse_punctuation(",")
-                return TensorType(dtype, shape, parse_device(parser))
-        except (GraphError, GraphTypeError) as error:
-            parser.raise_error(error.message)
+        return _parse_tensor(parser)
 
     def print_parameter(self, printer: Printer) -> None:
-        with printer.in_angle_brackets():
-            with printer.in_square_brackets():
-                printer.print_list(self.data.shape, lambda dim: printer.print_string(_size_text(dim)))
-            printer.print_string(f", {self.data.dtype.ir_name}, {self.data.device}")
+        _print_tensor(printer, self.data)
+
+
+@irdl_attr_definition
+class GraphBufferType(Data[TensorType], TypeAttribute):
+    """``!graph.buffer<[n, 8], f32, cpu>``: memory of the caller's that holds a tensor, and may be changed."""
+
+    name = "graph.buffer"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> TensorType:
+        tensor = _parse_tensor(parser)
+        return BufferType(tensor.dtype, tensor.shape, tensor.device)
+
+    def print_parameter(self, printer: Printer) -> None:
+        _print_tensor(printer, self.data)
+
+
+def _parse_tensor(parser: AttrParser) -> TensorType:
+    def size() -> Dim:
+        if (number := parser.parse_optional_integer(allow_boolean=False)) is not None:
+            return Dim(number)
+        if (name := parser.parse_optional_identifier()) is not None:
+            return Dim(name)
+        return parse_dim(parser.parse_str_literal(": a size is a number, a name or an expression in quotes"))
+
+    try:
+        with parser.in_angle_brackets():
+            shape = parser.parse_comma_separated_list(parser.Delimiter.SQUARE, size)
+            parser.parse_punctuation(",")
+            dtype = DType.from_ir_name(parser.parse_identifier())
+            parser.parse_punctuation(",")
+            return TensorType(dtype, shape, parse_device(parser))
+    except (GraphError, GraphTypeError) as error:
+        parser.raise_error(error.message)
+
+
+def _print_tensor(printer: Printer, tensor: TensorType) -> None:
+    with printer.in_angle_brackets():
+        with printer.in_square_brackets():
+            printer.print_list(tensor.shape, lambda dim: printer.print_string(_size_text(dim)))
+        printer.print_string(f", {tensor.dtype.ir_name}, {tensor.device}")
 
 
 @lru_cache(maxsize=4096)
@@ -58,9 +81,14 @@ def graph_tensor(tensor_type: TensorType) -> GraphTensorType:
     return GraphTensorType.new(tensor_type)
 
 
+def graph_input(input_type: TensorType) -> GraphTensorType | GraphBufferType:
+    """The attribute of the type of an input, which may be a buffer."""
+    return GraphBufferType.new(input_type) if isinstance(input_type, BufferType) else graph_tensor(input_type)
+
+
 def tensor_type(value: SSAValue) -> TensorType:
-    """The tensor type of a value of the graph dialect."""
-    assert isinstance(value.type, GraphTensorType)
+    """The tensor type of a value of the graph dialect; a `BufferType` for a buffer."""
+    assert isinstance(value.type, GraphTensorType | GraphBufferType)
     return value.type.data
 
 

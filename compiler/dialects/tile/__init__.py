@@ -9,9 +9,22 @@ from __future__ import annotations
 from xdsl.dialects.builtin import DYNAMIC_INDEX as DYNAMIC
 from xdsl.ir import Dialect
 
-from .compute import COMPUTE_OPS, CastOp, CmpFOp, CmpIOp, DotOp, IntDivOp, ReduceOp, SelectOp, ShiftOp, TopMergeOp
+from .compute import (
+    COMPUTE_OPS,
+    CastOp,
+    CmpFOp,
+    CmpIOp,
+    DotOp,
+    IntDivOp,
+    ReduceOp,
+    SelectOp,
+    ShiftOp,
+    TopMergeOp,
+)
 from .kernel import KERNEL_OPS, ORDERED, PARALLEL, BufferOp, CheckOp, KernelOp, LaunchOp, ReturnOp, SetDimOp
 from .memory import MEMORY_OPS, AllocOp, DimOp, FlattenOp, LoadOp, ReinterpretOp, StoreOp, WindowOp
+from .printing import PRINTING_OPS, PrintOp, PrintTensorOp
+from .scale import ScaleOp
 from .shape import (
     SHAPE_OPS,
     BroadcastOp,
@@ -25,7 +38,7 @@ from .shape import (
 )
 from .types import RefType
 
-Tile = Dialect("tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS], [RefType])
+Tile = Dialect("tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS, ScaleOp, *PRINTING_OPS], [RefType])
 
 __all__ = [
     "DYNAMIC",
@@ -48,11 +61,14 @@ __all__ = [
     "KernelOp",
     "LaunchOp",
     "LoadOp",
+    "PrintOp",
+    "PrintTensorOp",
     "RefType",
     "ReduceOp",
     "ReinterpretOp",
     "ReshapeOp",
     "ReturnOp",
+    "ScaleOp",
     "SelectOp",
     "SetDimOp",
     "ShiftOp",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar
 
 from xdsl.dialects.arith import CMPF_COMPARISON_OPERATIONS, CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
@@ -28,6 +29,7 @@ from xdsl.irdl import (
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import VerifyException
@@ -397,7 +399,8 @@ class DotOp(IRDLOperation):
 
     Every element is one chain over k that starts at ``acc``: ``fma(a, b, acc)`` with ``fused``, else a rounded
     product and a rounded sum. Operands of a narrower type are widened exactly to the type of ``acc`` first; integers
-    are signed and wrap.
+    are signed and wrap. With ``counts`` (of rows, columns and k) only the first so many of each axis take part; the
+    other elements of the result are those of ``acc``.
     """
 
     name = "tile.dot"
@@ -405,12 +408,13 @@ class DotOp(IRDLOperation):
     b = operand_def()
     T: ClassVar = VarConstraint("T", AnyAttr())
     acc = operand_def(T)
+    counts = var_operand_def(IndexType)
     fused = prop_def(BoolAttr)
     fastmath = prop_def(FastMathFlagsAttr, default_value=NO_FLAGS)
     result = result_def(T)
     traits = traits_def(Pure())
     assembly_format = (
-        "$a `,` $b `,` $acc `fused` $fused (`fastmath` `` $fastmath^)? attr-dict"
+        "$a `,` $b `,` $acc (`counts` `(` $counts^ `)`)? `fused` $fused (`fastmath` `` $fastmath^)? attr-dict"
         " `:` type($a) `,` type($b) `->` type($result)"
     )
 
@@ -420,11 +424,12 @@ class DotOp(IRDLOperation):
         b: SSAValue,
         acc: SSAValue,
         *,
+        counts: Sequence[SSAValue] = (),
         fused: bool = True,
         fastmath: FastMathFlagsAttr = NO_FLAGS,
     ) -> None:
         super().__init__(
-            operands=[a, b, acc],
+            operands=[a, b, acc, counts],
             properties={"fused": BoolAttr.from_bool(fused), "fastmath": fastmath},
             result_types=[acc.type],
         )
@@ -442,6 +447,8 @@ class DotOp(IRDLOperation):
             raise VerifyException(f"tile.dot: shapes must be [m, k], [k, n], [m, n], not {[list(s) for s in shapes]}")
         if a.element_type != b.element_type or self.result.type != acc or not _widens(a.element_type, acc.element_type):
             raise VerifyException(f"tile.dot: element types {a.element_type}, {b.element_type} -> {self.result.type}")
+        if len(self.counts) not in (0, 3):
+            raise VerifyException(f"tile.dot: counts are those of rows, columns and k: 3 or none, not {len(self.counts)}")
         _verify_flags("tile.dot", self.fastmath, acc)
 
 

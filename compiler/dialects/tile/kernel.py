@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolRefAttr,
+    UnitAttr,
     i1,
 )
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
@@ -19,6 +20,7 @@ from xdsl.irdl import (
     IRDLOperation,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -35,6 +37,7 @@ from xdsl.traits import (
 )
 from xdsl.utils.exceptions import VerifyException
 
+from .printing import PrintOp
 from .types import GLOBAL, RefType
 
 PARALLEL = "parallel"
@@ -110,6 +113,10 @@ class KernelOp(IRDLOperation):
             raise VerifyException(
                 f"tile.kernel @{self.sym_name.data}: needs an index program id and grid size for each axis"
             )
+        if any(axis.data == PARALLEL for axis in self.axes) and any(isinstance(op, PrintOp) for op in self.body.walk()):
+            raise VerifyException(
+                f"tile.kernel @{self.sym_name.data}: it prints, so its programs run in order; make all axes {ORDERED!r}"
+            )
         if not isinstance(self.body.block.last_op, ReturnOp):
             raise VerifyException(f"tile.kernel @{self.sym_name.data}: the body must end in tile.return")
 
@@ -178,7 +185,8 @@ class LaunchOp(IRDLOperation):
 
 @irdl_op_definition
 class BufferOp(IRDLOperation):
-    """Memory for a value between kernels, its extents written in symbolic dims. The contents start undefined.
+    """Memory for a value between kernels, its extents written in symbolic dims. The contents start undefined, in each
+    round of a loop that it stands in.
 
     ``%sums = tile.buffer ["out_batch_seq", "(vocab + 16383) // 16384"] : !tile.ref<[?, ?], f32, global>``
     """
@@ -224,18 +232,29 @@ class CheckOp(IRDLOperation):
 
     Each ``{}`` of the message takes one value (index or integer, at most 4). The program goes on, since no access
     can leave memory; the first failing program of the first failing launch is reported, and of its checks the
-    first that it comes to.
+    first that it comes to. ``bounds`` behind the message says that it is about an index that is out of bounds.
     """
 
     name = "tile.check"
     condition = operand_def(i1)
     message = prop_def(StringAttr)
+    bounds = opt_prop_def(UnitAttr)
     values = var_operand_def()
     traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$condition `,` $message (`values` $values^ `:` type($values))? attr-dict"
+    assembly_format = "$condition `,` $message (`bounds` $bounds^)? (`values` $values^ `:` type($values))? attr-dict"
 
-    def __init__(self, condition: SSAValue, message: str, values: Sequence[SSAValue] = ()) -> None:
-        super().__init__(operands=[condition, list(values)], properties={"message": StringAttr(message)})
+    def __init__(
+        self, condition: SSAValue, message: str, values: Sequence[SSAValue] = (), *, is_bounds: bool = False
+    ) -> None:
+        properties: dict[str, Attribute] = {"message": StringAttr(message)}
+        if is_bounds:
+            properties["bounds"] = UnitAttr()
+        super().__init__(operands=[condition, list(values)], properties=properties)
+
+    @property
+    def is_bounds(self) -> bool:
+        """Whether it is about an index."""
+        return self.bounds is not None
 
     def verify_(self) -> None:
         for value in self.values:

@@ -11,7 +11,8 @@ from xdsl.ir import Dialect
 
 from .cast import CastKind, CastKindAttr, CastOp
 from .compare import CmpFOp, CmpIOp, SelectOp
-from .lanes import BitmaskOp, GatherOp, ScatterOp
+from .lanes import BitmaskOp, GatherOp, MemoryAtOp, PrefetchOp, ScatterOp
+from .scale import ScaleOp
 from .types import bit_width, element_of, lanes_of, like
 
 __all__ = [
@@ -22,6 +23,9 @@ __all__ = [
     "CmpFOp",
     "CmpIOp",
     "GatherOp",
+    "MemoryAtOp",
+    "PrefetchOp",
+    "ScaleOp",
     "ScatterOp",
     "SelectOp",
     "VectorExt",
@@ -33,6 +37,6 @@ __all__ = [
 
 VectorExt = Dialect(
     "vector_ext",
-    [CmpFOp, CmpIOp, SelectOp, CastOp, GatherOp, ScatterOp, BitmaskOp],
+    [CmpFOp, CmpIOp, SelectOp, CastOp, GatherOp, ScatterOp, MemoryAtOp, PrefetchOp, BitmaskOp, ScaleOp],
     [CastKindAttr],
 )

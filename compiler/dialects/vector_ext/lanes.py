@@ -1,10 +1,10 @@
-"""Ops on the lanes of vectors: indexed memory access, and a mask as bits."""
+"""Ops on the lanes of vectors: indexed memory access, fetching ahead, and a mask as bits."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.dialects.builtin import IntegerType, MemRefType, VectorType, i1
+from xdsl.dialects.builtin import IndexType, IntegerType, MemRefType, VectorType, i1
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     BaseAttr,
@@ -98,6 +98,47 @@ class ScatterOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_indexed(self.name, self.base.type, self.indices.type, self.mask.type, self.value.type)
+
+
+@irdl_op_definition
+class MemoryAtOp(IRDLOperation):
+    """Flat memory at an address that is a number: ``vector_ext.memory_at %address : memref<4096xf32>``."""
+
+    name = "vector_ext.memory_at"
+    address = operand_def(IndexType)
+    memory = result_def(_FLAT_MEMREF)
+    traits = traits_def(Pure())
+    assembly_format = "$address attr-dict `:` type($memory)"
+
+    def __init__(self, address: SSAValue, memory: Attribute) -> None:
+        super().__init__(operands=[address], result_types=[memory])
+
+    def verify_(self) -> None:
+        if not isinstance(self.memory.type, MemRefType) or len(self.memory.type.shape) != 1:
+            raise VerifyException(f"vector_ext.memory_at: memory must be a flat memref, not {self.memory.type}")
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """Asks for the cache line of ``base[index]``, which is soon to be read, in the second cache.
+
+    It changes nothing that can be seen, and the element need not exist::
+
+        vector_ext.prefetch %base[%index] : memref<?xf32>
+    """
+
+    name = "vector_ext.prefetch"
+    base = operand_def(_FLAT_MEMREF)
+    index = operand_def(IndexType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$base `[` $index `]` attr-dict `:` type($base)"
+
+    def __init__(self, base: SSAValue, index: SSAValue) -> None:
+        super().__init__(operands=[base, index])
+
+    def verify_(self) -> None:
+        if not isinstance(self.base.type, MemRefType) or len(self.base.type.shape) != 1:
+            raise VerifyException(f"vector_ext.prefetch: base must be a flat memref<?xT>, not {self.base.type}")
 
 
 @irdl_op_definition

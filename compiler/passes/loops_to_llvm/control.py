@@ -15,8 +15,9 @@ from xdsl.dialects import func, llvm, scf
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, SymbolRefAttr, i64
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from ...dialects import llvm_ext
-from .lowering import FunctionLowering, LoweringFunction
+from ...dialects import llvm_ext, scf_ext
+from ...dialects.gpu_ext import INDEPENDENT_ROUNDS
+from .lowering import PTR, FunctionLowering, LoweringFunction
 
 LOOP_HINTS = "halfulp.loop"
 """Attribute of ``scf.for``, carried to the branch that closes the loop: ``{unroll = 4 : i64, vectorize = false}``."""
@@ -48,7 +49,7 @@ def _check_attributes(b: FunctionLowering, op: Operation, known: tuple[str, ...]
 
 
 def _for(b: FunctionLowering, op: scf.ForOp) -> None:
-    _check_attributes(b, op, (LOOP_HINTS,))
+    _check_attributes(b, op, (LOOP_HINTS, INDEPENDENT_ROUNDS))
     old_index, *old_carried = op.body.block.args
     lower, upper, step = b.get(op.lb), b.get(op.ub), b.get(op.step)
     index_type = b.type(old_index.type)
@@ -155,10 +156,19 @@ def _call(b: FunctionLowering, op: func.CallOp) -> None:
             b.set(old, b.emit(llvm.ExtractValueOp, (call.results[0],), types[i], position))
 
 
+def _call_address(b: FunctionLowering, op: scf_ext.CallAddressOp) -> None:
+    callee = b.emit(llvm.IntToPtrOp, (b.get(op.address),), PTR)
+    arguments = [b.get(argument) for argument in op.arguments]
+    call = llvm.CallOp("", callee, *arguments)
+    del call.properties["callee"]  # then the first operand is called
+    b.block.add_op(call)
+
+
 LOWERINGS: dict[type[Operation], LoweringFunction] = {
     func.CallOp: _call,
     func.ReturnOp: _return,
     scf.ForOp: _for,
     scf.IfOp: _if,
     scf.WhileOp: _while,
+    scf_ext.CallAddressOp: _call_address,
 }

@@ -18,6 +18,8 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from ...codegen.llvm.attributes import NVVM_KERNEL
+from ...dialects.gpu_ext import KERNEL, KERNEL_ATTRIBUTES
 from ...errors import CompileError
 from .control import result_type
 from .lowering import PTR, FunctionLowering, LoweringFunction, LoweringOptions, TypeLowering
@@ -45,7 +47,7 @@ def _argument_attributes(op: func.FuncOp, types: TypeLowering) -> ArrayAttr[Dict
         attributes: dict[str, Attribute] = dict(given[i].data) if i < len(given) else {}
         may_alias = attributes.pop(MAY_ALIAS, None) is not None
         if isinstance(t, MemRefType):
-            if not may_alias:
+            if not may_alias and KERNEL not in op.attributes:  # what other threads write is no secret to the barrier
                 attributes.setdefault("llvm.noalias", UnitAttr())
             alignment = natural_alignment(types(t.element_type))
             attributes.setdefault("llvm.align", IntegerAttr(alignment, i64))
@@ -71,7 +73,7 @@ def _function_attributes(op: func.FuncOp) -> list[Attribute]:
             passthrough.append(ArrayAttr([StringAttr("fp-contract"), value]))
         elif name == ALWAYS_INLINE:
             passthrough.append(StringAttr("alwaysinline"))
-        elif name not in (ENTRY, NO_INLINE):
+        elif name not in (ENTRY, NO_INLINE, *KERNEL_ATTRIBUTES):
             raise CompileError(
                 f"convert-loops-to-llvm: function @{op.sym_name.data} has the attribute {name} = {value},"
                 " which has no meaning in LLVM; remove it"
@@ -98,15 +100,16 @@ def _llvm_function(op: func.FuncOp, types: TypeLowering) -> llvm.FuncOp:
     if ENTRY in op.attributes or NO_INLINE in op.attributes:
         # An entry's body inlined into its wrapper could move across the change of the rounding state.
         properties["no_inline"] = UnitAttr()
-    return llvm.FuncOp.create(properties=properties, regions=())
+    attributes = {NVVM_KERNEL: UnitAttr()} if KERNEL in op.attributes else {}
+    return llvm.FuncOp.create(properties=properties, attributes=attributes, regions=())
 
 
 def lower_function(
     op: func.FuncOp,
     table: Mapping[type[Operation], LoweringFunction],
     options: LoweringOptions,
-) -> list[llvm.FuncOp]:
-    """The function, and after it the C entry point if it has ``halfulp.entry``."""
+) -> list[llvm.FuncOp | llvm.GlobalOp]:
+    """The function after its globals, and after it the C entry point if it has ``halfulp.entry``."""
     lowering = FunctionLowering(op.sym_name.data, table, options)
     new = _llvm_function(op, lowering.type)
     if op.is_declaration:
@@ -131,7 +134,7 @@ def lower_function(
     for outlined in lowering.outlined:
         if new.passthrough is not None:
             outlined.properties["passthrough"] = new.passthrough
-    functions = [new, *lowering.outlined]
+    functions: list[llvm.FuncOp | llvm.GlobalOp] = [*lowering.globals, new, *lowering.outlined]
     return [*functions, _entry_point(op, new, table, options)] if ENTRY in op.attributes else functions
 
 

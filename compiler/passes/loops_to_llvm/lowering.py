@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     FloatAttr,
     IndexType,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     LocationAttr,
@@ -39,6 +40,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 from ...codegen.llvm.types import intrinsic_suffix
 from ...dialects import llvm_ext
+from ...dialects.gpu_ext import GLOBAL_SPACE, SHARED_SPACE, space_of
 from ...dialects.vector_ext import bit_width, element_of, lanes_of
 from ...errors import CompileError
 
@@ -122,7 +124,8 @@ class TypeLowering:
             return t if element is t.element_type else VectorType(element, t.shape)
         if isinstance(t, MemRefType):
             verify_flat(t)
-            return PTR
+            space = space_of(t)
+            return llvm.LLVMPointerType(IntAttr(space)) if space else PTR
         if isinstance(t, IntegerType) or t.name in ("f16", "f32", "f64"):
             return t
         raise CompileError(
@@ -132,8 +135,10 @@ class TypeLowering:
 
 
 def verify_flat(t: MemRefType) -> None:
-    """CompileError unless ``t`` is rank 1, contiguous and in default memory."""
-    if len(t.shape.data) != 1 or not isinstance(t.layout, NoneAttr) or not isinstance(t.memory_space, NoneAttr):
+    """CompileError unless ``t`` is rank 1, contiguous and in memory that has a number, or none."""
+    space = t.memory_space
+    is_known = isinstance(space, NoneAttr) or space_of(t) in (GLOBAL_SPACE, SHARED_SPACE)
+    if len(t.shape.data) != 1 or not isinstance(t.layout, NoneAttr) or not is_known:
         raise CompileError(
             f"convert-loops-to-llvm: memrefs must be flat (rank 1, contiguous, in default memory), not {t}"
         )
@@ -141,7 +146,7 @@ def verify_flat(t: MemRefType) -> None:
 
 @dataclass(frozen=True)
 class LoweringOptions:
-    """What the lowering knows of the target: ``arch`` as in the triple, ``x86_64`` or ``aarch64``."""
+    """What the lowering knows of the target: ``arch`` as in the triple, ``x86_64``, ``aarch64`` or ``nvptx64``."""
 
     arch: str = "x86_64"
 
@@ -156,6 +161,7 @@ class FunctionLowering:
         self.region = Region()
         self.entry_allocas: list[Operation] = []
         self.outlined: list[llvm.FuncOp] = []  # bodies that other threads run, functions of their own
+        self.globals: list[llvm.GlobalOp] = []  # memory that the threads of a GPU's block share
         self.stack_bytes = 0
         self.location: LocationAttr | None = None  # of the op being lowered; new ops take it over
         self._table = table

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import llvm, memref, vector
+from xdsl.dialects import llvm, memref, ub, vector
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
+    IntAttr,
     IntegerAttr,
     IntegerType,
     MemRefType,
+    SymbolRefAttr,
     UnitAttr,
     VectorType,
     i8,
@@ -25,14 +27,17 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.irdl import IRDLOperation
 
 from ...dialects import llvm_ext, vector_ext
+from ...dialects.gpu_ext import SHARED_SPACE, space_of
 from ...dialects.vector_ext import bit_width, element_of
-from .lowering import PTR, FunctionLowering, LoweringFunction, verify_flat
+from .lowering import PTR, FunctionLowering, LoweringFunction, intrinsic_op, verify_flat
 
 STACK_LIMIT = 1 << 20
 """Bytes of stack buffers a function may have; the pool's threads and small Python threads have little more."""
 
 _ONE_INDEX = DenseArrayBase.from_list(i32, [llvm.GEP_USE_SSA_VAL])
 _ORDERING = IntegerAttr(0, i64)
+_FOR_READING, _SECOND_CACHE, _DATA = 0, 2, 1
+"""Of ``llvm.prefetch``. The first cache is small, and full of what is read now."""
 _NO_WRAP_FLAGS = IntegerAttr(0, 32)
 _INBOUNDS = UnitAttr()
 
@@ -66,7 +71,7 @@ def element_address(
     }
     if inbounds:
         properties["inbounds"] = _INBOUNDS
-    return b.emit(llvm.GEPOp, (base, index), PTR, properties)
+    return b.emit(llvm.GEPOp, (base, index), base.type, properties)
 
 
 def _address(
@@ -150,6 +155,24 @@ def _scatter(b: FunctionLowering, op: vector_ext.ScatterOp) -> None:
     b.emit_void(llvm_ext.ScatterOp, operands, {"alignment": _element_alignment(b, op.base)})
 
 
+def _prefetch(b: FunctionLowering, op: vector_ext.PrefetchOp) -> None:
+    """The address may lie outside of the buffer, so nothing is promised of it."""
+    pointer, _, _ = _address(b, op, op.base, (op.index,), inbounds=False)
+    hints = (b.integer(i32, _FOR_READING), b.integer(i32, _SECOND_CACHE), b.integer(i32, _DATA))
+    b.block.add_op(intrinsic_op("llvm.prefetch", (pointer, *hints), (), overloads=(PTR,)))
+
+
+def _shared(b: FunctionLowering, t: Attribute, alignment: int) -> SSAValue:
+    """A variable of the module, of which each block of threads has its own."""
+    name = f"{b.name}_shared_{len(b.globals)}"
+    b.globals.append(
+        llvm.GlobalOp(t, name, "internal", addr_space=SHARED_SPACE, value=ub.PoisonAttr(), alignment=alignment)
+    )
+    return b.emit(
+        llvm.AddressOfOp, (), llvm.LLVMPointerType(IntAttr(SHARED_SPACE)), {"global_name": SymbolRefAttr(name)}
+    )
+
+
 def _alloca(b: FunctionLowering, op: memref.AllocaOp) -> None:
     """A stack buffer of static size. It moves to the entry block, so that a loop does not grow the stack."""
     t = op.memref.type
@@ -160,6 +183,9 @@ def _alloca(b: FunctionLowering, op: memref.AllocaOp) -> None:
         raise b.error(op, f"needs a static size, not {t}; use an argument for buffers of dynamic size")
     element = stored_type(b, b.type(t.element_type))
     alignment = op.alignment.value.data if op.alignment is not None else natural_alignment(element)
+    if space_of(t) == SHARED_SPACE:
+        b.set(op.memref, _shared(b, llvm.LLVMArrayType(size, element), alignment))
+        return
     b.stack_bytes += size * natural_alignment(element)
     if b.stack_bytes > STACK_LIMIT:
         raise b.error(
@@ -183,6 +209,15 @@ def _cast(b: FunctionLowering, op: memref.CastOp) -> None:
     b.set(op.dest, b.get(op.source))
 
 
+def _pointer(b: FunctionLowering, op: memref.ExtractAlignedPointerAsIndexOp) -> None:
+    """The address in memory, for whoever is called from here."""
+    b.set(op.aligned_pointer, b.emit(llvm.PtrToIntOp, (b.get(op.source),), i64))
+
+
+def _memory_at(b: FunctionLowering, op: vector_ext.MemoryAtOp) -> None:
+    b.set(op.memory, b.emit(llvm.IntToPtrOp, (b.get(op.address),), PTR))
+
+
 def _dim(b: FunctionLowering, op: memref.DimOp) -> None:
     t = op.source.type
     assert isinstance(t, MemRefType)
@@ -197,6 +232,7 @@ LOWERINGS: dict[type[Operation], LoweringFunction] = {
     memref.AllocaOp: _alloca,
     memref.CastOp: _cast,
     memref.DimOp: _dim,
+    memref.ExtractAlignedPointerAsIndexOp: _pointer,
     memref.LoadOp: _load,
     memref.StoreOp: _store,
     vector.LoadOp: _load,
@@ -204,5 +240,7 @@ LOWERINGS: dict[type[Operation], LoweringFunction] = {
     vector.MaskedStoreOp: _masked_store,
     vector.StoreOp: _store,
     vector_ext.GatherOp: _gather,
+    vector_ext.MemoryAtOp: _memory_at,
+    vector_ext.PrefetchOp: _prefetch,
     vector_ext.ScatterOp: _scatter,
 }

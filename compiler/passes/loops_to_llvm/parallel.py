@@ -1,7 +1,8 @@
 """Work for several threads: rounds that may run at the same time, and sections that may not.
 
-forall   -> the body becomes a function of its own, ``void (ptr context, i64 round)``, where the context is a struct
-            in the caller's frame that holds the values the body takes from outside; then one call of the thread pool
+forall   -> the body becomes a function of its own, ``void (ptr context, i64 round, i64 thread)``, where the context is
+            a struct in the caller's frame that holds the values the body takes from outside; then one call of the
+            thread pool
 critical -> spin: taken = xchg word, 1; taken ? spin : body; xchg word, 0
 """
 
@@ -16,6 +17,8 @@ from ...dialects import llvm_ext, scf_ext
 from ...dialects.llvm_ext import AtomicKind, AtomicKindAttr, Ordering, OrderingAttr
 from .lowering import PTR, FunctionLowering, LoweringFunction
 from .memory import element_address
+
+_ROUND_TYPES = (PTR, i64, i64)
 
 
 def _defined_inside(block: Block) -> set[SSAValue]:
@@ -61,20 +64,22 @@ def _outline(b: FunctionLowering, op: scf_ext.ForallOp, captured: list[SSAValue]
     """Lowers the body to a function of its own, kept in ``b.outlined``; gives its name."""
     name = f"{b.name}.round.{len(b.outlined)}"
     inner = b.nested(name)
-    context, round_ = inner.block.insert_arg(PTR, 0), inner.block.insert_arg(i64, 1)
-    context.name_hint, round_.name_hint = "context", "round"
+    context, *numbers = (inner.block.insert_arg(t, i) for i, t in enumerate(_ROUND_TYPES))
+    for argument, hint in zip((context, *numbers), ("context", "round", "thread"), strict=True):
+        argument.name_hint = hint
     for position, value in enumerate(captured):
         address = _field(inner, context, struct, position)
         properties = {"ordering": IntegerAttr(0, i64)}
         inner.set(value, inner.emit(llvm.LoadOp, (address,), b.type(value.type), properties))
     body = op.body.block
-    inner.set(body.args[0], round_)
+    for argument, number in zip(body.args, numbers, strict=False):
+        inner.set(argument, number)
     constants = [value.owner for value in _taken_from_outside(body) if _is_constant(value)]
     inner.lower_ops(constants)
     inner.lower_ops(part for part in body.ops if part is not body.last_op)
     inner.block.add_op(llvm.ReturnOp())
     inner.place_allocas()
-    function = llvm.FuncOp(name, llvm.LLVMFunctionType([PTR, i64]), body=inner.region)
+    function = llvm.FuncOp(name, llvm.LLVMFunctionType(_ROUND_TYPES), body=inner.region)
     function.properties["no_unwind"] = UnitAttr()
     b.outlined += [function, *inner.outlined]
     return name

@@ -11,10 +11,12 @@ from xdsl.dialects.builtin import (
     BytesAttr,
     DenseArrayBase,
     DenseIntOrFPElementsAttr,
+    Float32Type,
     FloatAttr,
     IntegerAttr,
     IntegerType,
     VectorType,
+    f32,
     i32,
 )
 from xdsl.ir import Operation, SSAValue
@@ -22,6 +24,11 @@ from xdsl.ir import Operation, SSAValue
 from ...dialects import llvm_ext, vector_ext
 from ...dialects.vector_ext import lanes_of
 from .lowering import FunctionLowering, LoweringFunction
+
+SCALING = "llvm.x86.avx512.mask.scalef.ps"
+LEAST_LANES, WIDEST_LANES = 4, 16
+_ROUND_AS_SET = 4
+"""The rounding mode of MXCSR, which entry functions set to nearest even."""
 
 
 def broadcast(b: FunctionLowering, value: SSAValue, t: VectorType) -> SSAValue:
@@ -128,6 +135,36 @@ def _bitmask(b: FunctionLowering, op: vector_ext.BitmaskOp) -> None:
     b.set(op.result, b.bitcast(b.get(op.operand), b.type(op.result.type)))
 
 
+def _scale(b: FunctionLowering, op: vector_ext.ScaleOp) -> None:
+    """One instruction on a whole register of 4, 8 or 16 lanes; fewer are widened."""
+    given = b.type(op.result.type)
+    lanes = lanes_of(given) or 1
+    register = VectorType(f32, [max(lanes, LEAST_LANES)])
+    operands = [_in_register(b, b.get(value), register) for value in (op.value, op.power)]
+    mask_type = IntegerType(max(8, lanes))
+    nothing = _zeros(b, register)
+    arguments = [*operands, nothing, b.integer(mask_type, -1)]
+    if lanes == WIDEST_LANES:
+        arguments.append(b.integer(i32, _ROUND_AS_SET))
+    name = f"{SCALING}.{32 * max(lanes, LEAST_LANES)}"
+    scaled = b.call_intrinsic(name, arguments, register, overloads=())
+    if not isinstance(given, VectorType):
+        scaled = b.emit(llvm_ext.ExtractElementOp, (scaled, b.integer(i32, 0)), given)
+    elif given != register:
+        scaled = shuffle(b, scaled, scaled, range(lanes), given)
+    b.set(op.result, scaled)
+
+
+def _zeros(b: FunctionLowering, register: VectorType[Float32Type]) -> SSAValue:
+    return b.emit(llvm.ConstantOp, (), register, {"value": DenseIntOrFPElementsAttr.from_list(register, [0.0])})
+
+
+def _in_register(b: FunctionLowering, value: SSAValue, register: VectorType[Float32Type]) -> SSAValue:
+    if not isinstance(value.type, VectorType):
+        return b.emit(llvm.InsertElementOp, (_zeros(b, register), value, b.integer(i32, 0)), register)
+    return _widen(b, value, lanes_of(register))
+
+
 LOWERINGS: dict[type[Operation], LoweringFunction] = {
     vector.BitcastOp: _bitcast,
     vector.BroadcastOp: _broadcast,
@@ -136,4 +173,5 @@ LOWERINGS: dict[type[Operation], LoweringFunction] = {
     vector.InsertOp: _insert,
     vector.ShuffleOp: _shuffle,
     vector_ext.BitmaskOp: _bitmask,
+    vector_ext.ScaleOp: _scale,
 }

@@ -9,7 +9,7 @@ from typing import Any
 
 from xdsl.dialects import arith, func, scf
 from xdsl.dialects.builtin import IndexType
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects import tile
@@ -17,6 +17,7 @@ from ...dialects.tile.types import element_type, shape_of
 from .dot import lower_dot
 from .loop_builder import Index, LoopBuilder
 from .placement import Placement
+from .prefetch import Ahead
 from .reductions import lower_reduce
 from .scalars import is_elementwise, lower_elementwise, lower_index
 from .strips import Materialised, Point, Strips
@@ -42,12 +43,21 @@ class BodyLowering:
     """Lowers the body of one kernel, or of the entry function, into the function that ``builder`` emits."""
 
     def __init__(
-        self, builder: LoopBuilder, lanes: int, region: Region, handlers: dict[type[Operation], Handler]
+        self,
+        builder: LoopBuilder,
+        lanes: int,
+        region: Region,
+        handlers: dict[type[Operation], Handler],
+        strips: Strips | None = None,
     ) -> None:
+        """``strips`` evaluates blocks, by default a vector of ``lanes`` at a time."""
         self.builder = builder
-        self.strips = Strips(builder, lanes)
+        self.strips = strips or Strips(builder, lanes)
         self.placement = Placement(self.strips, region)
         self.handlers = handlers
+        self.goes_on: Callable[[], SSAValue] | None = None
+        """Emits a condition without which every ``scf.while`` ends."""
+        self.ahead: Ahead = {}
 
     # -- values
 
@@ -61,6 +71,20 @@ class BodyLowering:
         known = [at if is_dynamic(n) else n for n, at in zip(ref.extents, extents, strict=True)]
         self.strips.views[value] = whole(self.builder, memory, ref.element_type, value, known)
 
+    # -- blocks in memory; the threads of a GPU do it otherwise (tile_to_gpu)
+
+    def allocate(self, shape: Sequence[int], element: Attribute) -> Materialised:
+        """Room for a block."""
+        return allocate(self.strips, shape, element)
+
+    def write_block(self, value: SSAValue, target: Materialised) -> None:
+        """Evaluates ``value`` into ``target``."""
+        write_block(self.strips, value, target)
+
+    def materialise(self, value: SSAValue) -> Materialised:
+        """``value`` in memory; computed there if it is not yet."""
+        return materialise(self.strips, value)
+
     # -- ops
 
     def block(self, block: Block) -> None:
@@ -70,6 +94,7 @@ class BodyLowering:
                 self.op(op)
 
     def op(self, op: Operation) -> None:
+        self.strips.ahead = self.ahead.get(op, frozenset())
         handler = self.handlers.get(type(op)) or _HANDLERS.get(type(op))
         if handler is not None:
             handler(self, op)
@@ -79,7 +104,7 @@ class BodyLowering:
             raise DiagnosticException(f"convert-tile-to-loops: cannot lower {op.name}")
         for result in op.results:
             if result in self.placement.forced:
-                materialise(self.strips, result)
+                self.materialise(result)
 
     def _elementwise(self, op: Operation) -> None:
         (result,) = op.results
@@ -188,7 +213,7 @@ class BodyLowering:
 
     def _carry(self, argument: SSAValue) -> Materialised:
         """Memory for a block that a loop or a branch gives on."""
-        block = allocate(self.strips, shape_of(argument.type), element_type(argument.type))
+        block = self.allocate(shape_of(argument.type), element_type(argument.type))
         self.strips.blocks[argument] = block
         return block
 
@@ -217,11 +242,11 @@ class BodyLowering:
         with self._scope():
             self.strips.blocks |= copies
             for value, target in moved:
-                write_block(self.strips, value, target)
+                self.write_block(value, target)
 
     def _copy(self, value: SSAValue) -> Materialised:
-        copy = allocate(self.strips, shape_of(value.type), element_type(value.type))
-        write_block(self.strips, value, copy)
+        copy = self.allocate(shape_of(value.type), element_type(value.type))
+        self.write_block(value, copy)
         return copy
 
     def _reads(self, value: SSAValue, memories: set[SSAValue]) -> bool:
@@ -286,7 +311,10 @@ class BodyLowering:
             assert isinstance(condition, scf.ConditionOp)
             self._write(condition.args, after.args)
             scalars = self._scalars(condition.args)
-            builder.insert(scf.ConditionOp(self.strips.scalars[condition.condition], *scalars))
+            decision = self.strips.scalars[condition.condition]
+            if self.goes_on is not None:
+                decision = builder.binary(arith.AndIOp, decision, self.goes_on())
+            builder.insert(scf.ConditionOp(decision, *scalars))
         lowered_after = Block(arg_types=[arg.type for arg in after.args if not shape_of(arg.type)])
         with builder.at(lowered_after), self._scope():
             self._bind_scalars(after.args, lowered_after.args)

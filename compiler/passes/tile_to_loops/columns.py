@@ -50,11 +50,11 @@ class Columns:
         lanes = min(strips.lanes, ceil_power_of_two(size))
         return cls(strips, size, lanes, max(1, min(UNROLL, size // lanes)))
 
-    def _strip(self, row: tuple[Index, ...], column: Index, masked: bool) -> Strip:
+    def _strip(self, row: tuple[Index, ...], column: Index, masked: bool, number: int = 0) -> Strip:
         exists = None
         if masked and not self._fits(column):
             exists = self.strips.builder.lane_mask(self.strips.builder.sub(self.limit, column), self.lanes)
-        return Strip(Point(row, column, self.lanes, masked), exists)
+        return Strip(Point(row, column, self.lanes, masked, number), exists)
 
     def _fits(self, column: Index) -> bool:
         if not isinstance(self.limit, int):
@@ -83,7 +83,7 @@ class Columns:
 
         def one(column: Index, values: Carried) -> Sequence[SSAValue]:
             columns = [builder.add(column, number * self.lanes) for number in range(self.vectors)]
-            return body([self._strip(row, at, masked=False) for at in columns], {}, values)
+            return body([self._strip(row, at, masked=False, number=n) for n, at in enumerate(columns)], {}, values)
 
         return builder.loop(lower, middle, self.width, carried, one)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from xdsl.dialects import arith, func
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
-    ArrayAttr,
-    DictionaryAttr,
     IndexType,
     MemRefType,
     ModuleOp,
@@ -20,46 +18,35 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from ...artifact import MAX_EXTENT, STATUS_CHECK, STATUS_LAUNCH, STATUS_LOCK, STATUS_PROGRAM, STATUS_VALUES
+from ...artifact import (
+    MAX_EXTENT,
+    MOST_GRID_WORDS,
+    STATUS_CHECK,
+    STATUS_GRID,
+    STATUS_LAUNCH,
+    STATUS_LOCK,
+    STATUS_PROGRAM,
+    STATUS_VALUES,
+)
 from ...dialects import scf_ext, tile
 from ...dialects.tile.kernel import MAX_CHECK_VALUES
 from .body import BodyLowering, Handler
 from .grid_limit import MOST_PROGRAMS, within_limit
 from .launches import verify_launch
-from .layout import EntryLayout, checks_of, entry_layout, kernels_of
+from .layout import EntryLayout, Print, checks_of, entry_layout, kernels_of, prints_of
 from .loop_builder import INDEX, Index, LoopBuilder
+from .prefetch import loads_ahead
+from .prints import lower_print, lower_print_tensor
 from .sharing import share_programs
-from .views import storage_type
+from .signatures import STATUS, lowered_types, private_function, still_well, take_block_arguments
+from .thread_arena import ArenaBlocks
 
 FRAME_BYTES = 1 << 20
 """Stack that the blocks of a kernel may take; small threads have little more."""
 RECORD_FAILURE = "record_failure"
-MAY_ALIAS = "halfulp.may_alias"
-STATUS = MemRefType(i64, [DYNAMIC_INDEX])
 
 
-def _types_of(argument: Attribute) -> list[Attribute]:
-    """What a kernel's or entry's argument becomes: flat memory and one extent for each axis, or itself."""
-    if isinstance(argument, tile.RefType):
-        return [MemRefType(storage_type(argument.element_type), [DYNAMIC_INDEX]), *[INDEX] * argument.rank]
-    return [argument]
-
-
-def _function(
-    name: str, types: Sequence[Attribute], contract: StringAttr | None, shared: Collection[int] = ()
-) -> func.FuncOp:
-    """``shared``: arguments whose memory other arguments may have, too."""
-    # Other threads write to the status words, too, which noalias would deny.
-    attributes = ArrayAttr(
-        [DictionaryAttr({MAY_ALIAS: UnitAttr()} if i == 0 or i in shared else {}) for i in range(len(types))]
-    )
-    op = func.FuncOp(name, (types, []), Region(Block(arg_types=types)), visibility="private", arg_attrs=attributes)
-    if contract is not None:
-        op.attributes["halfulp.fp_contract"] = contract
-    return op
-
-
-def _bind(lowering: BodyLowering, arguments: Sequence[SSAValue], lowered: Sequence[SSAValue]) -> None:
+def bind_arguments(lowering: BodyLowering, arguments: Sequence[SSAValue], lowered: Sequence[SSAValue]) -> None:
     """Binds tile arguments to the function's arguments that stand for them, in order."""
     rest = list(lowered)
     for argument in arguments:
@@ -79,7 +66,7 @@ def record_failure_function() -> func.FuncOp:
     Programs run on several threads, in any order; the words change under a lock, and the least program wins.
     """
     types: list[Attribute] = [STATUS, INDEX, INDEX, INDEX, *[i64] * MAX_CHECK_VALUES]
-    function = _function(RECORD_FAILURE, types, None)
+    function = private_function(RECORD_FAILURE, types, None)
     block = function.body.block
     builder = LoopBuilder(block)
     status, launch, program, check = block.args[:4]
@@ -109,7 +96,7 @@ def record_failure_function() -> func.FuncOp:
     return function
 
 
-def _widening(element: Attribute) -> str:
+def widening(element: Attribute) -> str:
     """The cast from a value of a check to i64: integers are signed, but true is 1."""
     if isinstance(element, IndexType):
         return "index_cast"
@@ -123,7 +110,7 @@ def _lower_check(
     values = []
     for value in op.values:
         scalar = lowering.strips.scalars[value]
-        values.append(scalar if value.type == i64 else builder.cast(scalar, _widening(value.type), i64, 1))
+        values.append(scalar if value.type == i64 else builder.cast(scalar, widening(value.type), i64, 1))
     values += [builder.scalar(0, i64)] * (MAX_CHECK_VALUES - len(values))
 
     def fail() -> Sequence[SSAValue]:
@@ -135,24 +122,35 @@ def _lower_check(
     builder.if_(failed, [], fail)
 
 
-def lower_kernel(kernel: tile.KernelOp, lanes: int, contract: StringAttr | None) -> func.FuncOp:
-    """``@kernel(status, launch, first, last, grid sizes..., arguments...)`` runs programs [first, last)."""
+def lower_kernel(
+    kernel: tile.KernelOp, lanes: int, contract: StringAttr | None, prints: Mapping[Print, int]
+) -> tuple[func.FuncOp, ArenaBlocks]:
+    """``@kernel(status, launch, first, last, grid sizes..., arguments..., blocks...)`` runs programs [first, last).
+
+    ``prints`` has the numbers of the module's prints. The blocks are those that lie in the arena of a thread.
+    """
     rank = kernel.grid_rank
-    own = [lowered for argument in kernel.arguments for lowered in _types_of(argument.type)]
-    function = _function(kernel.sym_name.data, [STATUS, *[INDEX] * (3 + rank), *own], contract)
+    own = [lowered for argument in kernel.arguments for lowered in lowered_types(argument.type)]
+    function = private_function(kernel.sym_name.data, [STATUS, *[INDEX] * (3 + rank), *own], contract)
     block = function.body.block
     status, launch, first, last = block.args[:4]
     sizes = block.args[4 : 4 + rank]
     builder = LoopBuilder(block)
+    blocks = ArenaBlocks(kernel.sym_name.data, block)
+    builder.allocate_large = blocks.take
     numbers = {check: number for number, check in enumerate(checks_of(kernel))}
 
     def check(lowering: BodyLowering, op: Operation) -> None:
         assert isinstance(op, tile.CheckOp)
         _lower_check(lowering, op, status, launch, program[0], numbers[op])
 
+    def show(lowering: BodyLowering, op: tile.PrintOp) -> None:
+        lower_print(lowering, op, status, prints[op])
+
     program: list[Index] = []
-    lowering = BodyLowering(builder, lanes, kernel.body, {tile.CheckOp: check})
-    _bind(lowering, kernel.arguments, block.args[4 + rank :])
+    lowering = BodyLowering(builder, lanes, kernel.body, {tile.CheckOp: check, tile.PrintOp: show})
+    lowering.ahead = loads_ahead(lowering.placement)
+    bind_arguments(lowering, kernel.arguments, block.args[4 + rank :])
     for size, lowered in zip(kernel.grid_sizes, sizes, strict=True):
         builder.mark_natural(lowered)
         lowering.bind_scalar(size, lowered)
@@ -173,9 +171,11 @@ def lower_kernel(kernel: tile.KernelOp, lanes: int, contract: StringAttr | None)
     if builder.frame_bytes > FRAME_BYTES:
         raise DiagnosticException(
             f"tile.kernel @{kernel.sym_name.data}: its blocks take {builder.frame_bytes} bytes of stack, but"
-            f" {FRAME_BYTES} is the most; use smaller blocks"
+            f" {FRAME_BYTES} is the most; use fewer blocks"
         )
-    return function
+    blocks.verify()
+    take_block_arguments(function)
+    return function, blocks
 
 
 def launch_name(kernel: str) -> str:
@@ -183,33 +183,41 @@ def launch_name(kernel: str) -> str:
     return f"{kernel}.launch"
 
 
-def launch_function(kernel: tile.KernelOp, contract: StringAttr | None) -> func.FuncOp:
+def launch_function(
+    kernel: tile.KernelOp, contract: StringAttr | None, blocks: ArenaBlocks, arena_bytes: int
+) -> func.FuncOp:
     """``@kernel.launch(status, launch, grid sizes..., arguments...)`` runs all programs, unless a check has failed.
 
-    Several threads share them where that pays. This stands once for each kernel, so that an entry function, which may
+    Several threads share them where that pays, each with an arena of ``arena_bytes`` for ``blocks``. This stands once for each kernel, so that an entry function, which may
     launch hundreds, stays without control flow: passes take time quadratic in the blocks of a function.
     """
     rank, name = kernel.grid_rank, kernel.sym_name.data
-    own = [lowered for argument in kernel.arguments for lowered in _types_of(argument.type)]
-    function = _function(launch_name(name), [STATUS, *[INDEX] * (1 + rank), *own], contract)
+    own = [lowered for argument in kernel.arguments for lowered in lowered_types(argument.type)]
+    function = private_function(launch_name(name), [STATUS, *[INDEX] * (1 + rank), *own], contract)
     block = function.body.block
     status, launch, *rest = block.args
     builder = LoopBuilder(block)
     for size in rest[:rank]:
         builder.mark_natural(size)
 
-    def run(first: Index, last: Index) -> None:
-        builder.insert(func.CallOp(name, [status, launch, builder.ssa(first), builder.ssa(last), *rest], []))
+    def run(first: Index, last: Index, thread: Index) -> None:
+        memory = blocks.arguments(builder, status, thread, arena_bytes)
+        arguments = [status, launch, builder.ssa(first), builder.ssa(last), *rest, *memory]
+        builder.insert(func.CallOp(name, arguments, []))
 
     def share() -> Sequence[SSAValue]:
-        share_programs(builder, kernel, status, rest[:rank], _element_counts(builder, kernel, rest[rank:]), run)
+        counts = _element_counts(builder, kernel, rest[rank:])
+        share_programs(builder, kernel, status, rest[:rank], counts, run, numbered=len(blocks) > 0)
         return ()
 
     def start() -> Sequence[SSAValue]:
+        if checks_of(kernel) and 1 < rank <= MOST_GRID_WORDS:
+            for axis, size in enumerate(rest[:rank]):
+                builder.store(builder.cast(size, "index_cast", i64, 1), status, STATUS_GRID + axis)
         within_limit(builder, status, launch, len(checks_of(kernel)), rest[:rank], share)
         return ()
 
-    builder.if_(_still_well(builder, status), [], start)
+    builder.if_(still_well(builder, status), [], start)
     builder.insert(func.ReturnOp())
     return function
 
@@ -226,13 +234,13 @@ def _element_counts(builder: LoopBuilder, kernel: tile.KernelOp, lowered: Sequen
                 builder.mark_natural(size, MAX_EXTENT)
                 count = builder.mul(count, size if extent == DYNAMIC_INDEX else extent)
             counts.append(count)
-        position += len(_types_of(argument.type))
+        position += len(lowered_types(argument.type))
     return counts
 
 
-def _still_well(builder: LoopBuilder, status: SSAValue) -> SSAValue:
-    """Whether no check has failed: after one, nothing more runs."""
-    return builder.compare("eq", builder.load(status, STATUS_LAUNCH, 1), builder.scalar(0, i64))
+def _holds(op: Operation, kinds: Collection[type[Operation]]) -> bool:
+    """Whether ``op`` is of one of these kinds, or has one inside."""
+    return any(type(inner) in kinds for inner in op.walk())
 
 
 class EntryLowering:
@@ -247,18 +255,19 @@ class EntryLowering:
         self.entry, self.lanes, self.contract = entry, lanes, contract
         self.layout: EntryLayout = entry_layout(module, entry)
         self.kernels = kernels_of(module)
+        self.prints = prints_of(module)
 
     def functions(self) -> list[func.FuncOp]:
         return [self._segment(number) for number in range(len(self.layout.segments))]
 
     def _segment(self, number: int) -> func.FuncOp:
         refs = [*self.entry.body.block.args, *[op.result for op in self.layout.buffers]]
-        own = [lowered for ref in refs for lowered in _types_of(ref.type)]
+        own = [lowered for ref in refs for lowered in lowered_types(ref.type)]
         name = f"{self.entry.sym_name.data}.{number}"
-        arguments = sum(len(_types_of(argument.type)) for argument in self.entry.body.block.args)
+        arguments = sum(len(lowered_types(argument.type)) for argument in self.entry.body.block.args)
         # Buffers may lie in the same memory, one after another.
         shared = [i for i, t in enumerate(own, 2) if i >= 2 + arguments and isinstance(t, MemRefType)]
-        function = _function(name, [STATUS, STATUS, *own], self.contract, shared)
+        function = private_function(name, [STATUS, STATUS, *own], self.contract, shared)
         function.attributes["halfulp.entry"] = UnitAttr()
         block = function.body.block
         builder = LoopBuilder(block)
@@ -266,16 +275,20 @@ class EntryLowering:
             tile.BufferOp: lambda lowering, op: None,
             tile.LaunchOp: lambda lowering, op: self._launch(lowering, op, block.args[0]),
             tile.CheckOp: lambda lowering, op: self._check(lowering, op, block.args[0]),
+            tile.PrintOp: lambda lowering, op: lower_print(lowering, op, block.args[0], self.prints[op]),
+            tile.PrintTensorOp: lambda lowering, op: lower_print_tensor(lowering, op, block.args[0], self.prints[op]),
             tile.SetDimOp: lambda lowering, op: self._set_dim(lowering, op, block.args[1]),
             tile.StoreOp: self._refuse_store,
         }
         lowering = BodyLowering(builder, self.lanes, self.entry.body, effects)
-        _bind(lowering, refs, block.args[2:])
+        # after a failed check launches do nothing, and what a loop waits for would never come
+        lowering.goes_on = lambda: still_well(builder, block.args[0])
+        bind_arguments(lowering, refs, block.args[2:])
         for earlier, ops in enumerate(self.layout.segments[: number + 1]):
             for op in ops:
                 if isinstance(op, tile.SetDimOp) and earlier < number:
                     self._read_dim(lowering, op, block.args[1])
-                elif not isinstance(op, func.ReturnOp) and (earlier == number or type(op) not in effects):
+                elif not isinstance(op, func.ReturnOp) and (earlier == number or not _holds(op, effects)):
                     lowering.op(op)
         builder.insert(func.ReturnOp())
         return function
@@ -303,7 +316,7 @@ class EntryLowering:
             _lower_check(lowering, op, status, self.layout.launches[op], 0, 0)
             return ()
 
-        lowering.builder.if_(_still_well(lowering.builder, status), [], check)
+        lowering.builder.if_(still_well(lowering.builder, status), [], check)
 
     def _set_dim(self, lowering: BodyLowering, op: Operation, computed: SSAValue) -> None:
         assert isinstance(op, tile.SetDimOp)

@@ -11,6 +11,7 @@ from xdsl.dialects import arith, memref, scf, vector
 from xdsl.dialects.arith import CMPI_COMPARISON_OPERATIONS, FastMathFlagsAttr
 from xdsl.dialects.builtin import (
     AnyFloat,
+    DenseArrayBase,
     DenseIntOrFPElementsAttr,
     FixedBitwidthType,
     FloatAttr,
@@ -83,6 +84,8 @@ class LoopBuilder:
         self._constants: dict[tuple[object, Attribute, int], SSAValue] = {}
         self._most: dict[SSAValue, int] = {}
         self.frame_bytes = 0
+        self.allocate_large: Callable[[Attribute, int], SSAValue | None] = lambda element, size: None
+        """Memory for what is too large for the frame; None if it is not."""
 
     @contextmanager
     def at(self, block: Block) -> Iterator[None]:
@@ -279,6 +282,17 @@ class LoopBuilder:
             return scalar
         return self.emit(vector.BroadcastOp.create(operands=[scalar], result_types=[vector_of(scalar.type, lanes)]))
 
+    def shuffle(self, first: SSAValue, second: SSAValue, lanes: Sequence[int]) -> SSAValue:
+        """The given lanes of ``first`` and, counted on behind them, of ``second``."""
+        assert isinstance(first.type, VectorType)
+        return self.emit(
+            vector.ShuffleOp.build(
+                operands=[first, second],
+                properties={"mask": DenseArrayBase.from_list(i64, list(lanes))},
+                result_types=[VectorType(first.type.element_type, [len(lanes)])],
+            )
+        )
+
     def lane_mask(self, count: Index, lanes: int) -> SSAValue:
         """i1 lanes, true for the first ``count`` (which may be negative or more than ``lanes``)."""
         if isinstance(count, int):
@@ -306,8 +320,15 @@ class LoopBuilder:
         else:
             self.insert(memref.StoreOp.create(operands=[value, memory, *at]))
 
+    def prefetch(self, memory: SSAValue, index: Index) -> None:
+        """Asks for the cache line of an element that is read soon. It need not exist."""
+        self.insert(vector_ext.PrefetchOp(memory, self.ssa(index)))
+
     def alloca(self, element: Attribute, size: int) -> SSAValue:
-        """Memory of the function's frame, on a cache line."""
+        """Memory of the function's frame, on a cache line; large blocks lie elsewhere."""
+        large = self.allocate_large(element, size)
+        if large is not None:
+            return large
         self.frame_bytes += size * bytes_of(element)
         kind = MemRefType(element, [size])
         op = memref.AllocaOp.get(element, alignment=CACHE_LINE, shape=[size])

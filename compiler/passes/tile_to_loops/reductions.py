@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import AnyFloat, DenseArrayBase, VectorType, i64
+from xdsl.dialects.builtin import AnyFloat, VectorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -62,23 +62,11 @@ def halve(builder: LoopBuilder, value: SSAValue, combine: Combine) -> SSAValue:
         if lanes == 1:
             return _first_lane(builder, value)
         half = lanes // 2
-        low, high = (_lanes(builder, value, range(start, start + half)) for start in (0, half))
+        low, high = (builder.shuffle(value, value, range(start, start + half)) for start in (0, half))
         if half == 1:
             low, high = _first_lane(builder, low), _first_lane(builder, high)
         value = combine(low, high)
     return value
-
-
-def _lanes(builder: LoopBuilder, value: SSAValue, lanes: Sequence[int]) -> SSAValue:
-    assert isinstance(value.type, VectorType)
-    result = VectorType(value.type.element_type, [len(lanes)])
-    return builder.emit(
-        vector.ShuffleOp.build(
-            operands=[value, value],
-            properties={"mask": DenseArrayBase.from_list(i64, list(lanes))},
-            result_types=[result],
-        )
-    )
 
 
 def _first_lane(builder: LoopBuilder, value: SSAValue) -> SSAValue:

@@ -137,17 +137,25 @@ _SHIFTS: dict[str, type[Operation]] = {
 
 
 def _shift(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    """Counts of the width and more: 0 is shifted then, or the count is the most that keeps the sign.
+
+    Not ``fits ? value << count : 0``: of that LLVM makes one instruction for GPUs that reads half of a 64-bit count.
+    """
     assert isinstance(op, tile.ShiftOp)
     value, count = operands
     kind, width = op.kind.data, _width(element_type(op.result.type))
     fits = builder.compare("ult", count, _constant_like(builder, width, count, lanes))
     most = _constant_like(builder, width - 1, count, lanes)
-    shifted = builder.emit(
-        _SHIFTS[kind].create(operands=[value, builder.select(fits, count, most)], result_types=[value.type])
-    )
     if kind == "right_arithmetic":
-        return shifted
-    return builder.select(fits, shifted, _constant_like(builder, 0, value, lanes))
+        count = builder.select(fits, count, most)
+    else:
+        count = builder.binary(arith.AndIOp, count, most)
+        value = builder.select(fits, value, _constant_like(builder, 0, value, lanes))
+    return builder.emit(_SHIFTS[kind].create(operands=[value, count], result_types=[value.type]))
+
+
+def _scale(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    return builder.emit(vector_ext.ScaleOp(*operands))
 
 
 _TILE_OPS: dict[type[Operation], Lower] = {
@@ -157,6 +165,7 @@ _TILE_OPS: dict[type[Operation], Lower] = {
     tile.CastOp: _cast,
     tile.IntDivOp: _int_div,
     tile.ShiftOp: _shift,
+    tile.ScaleOp: _scale,
 }
 
 

@@ -72,7 +72,9 @@ def share_programs(
     status: SSAValue,
     sizes: Sequence[Index],
     elements: Sequence[Index],
-    run: Callable[[Index, Index], None],
+    run: Callable[[Index, Index, Index], None],
+    *,
+    numbered: bool = False,
 ) -> None:
     """Runs all programs of a launch.
 
@@ -82,13 +84,15 @@ def share_programs(
         status: the status words, which say how many threads there may be.
         sizes: the grid's sizes, none negative.
         elements: the element count of each buffer that the launch is given.
-        run: emits a call of the kernel for the programs from its first argument up to its second.
+        run: emits a call of the kernel for the programs from its first argument up to its second, by the thread whose
+            number is the third.
+        numbered: whether it matters which thread; else the number is 0 for all.
     """
     split = next((i for i, axis in enumerate(kernel.axes) if axis.data != tile.PARALLEL), len(sizes))
     tasks, unit = _product(builder, sizes[:split]), _product(builder, sizes[split:])
     programs = builder.mul(tasks, unit)
     if isinstance(tasks, int) and tasks <= 1:
-        run(0, programs)
+        run(0, programs, 0)
         return
 
     threads = builder.cast(builder.load(status, STATUS_THREADS, 1), "index_cast", INDEX)
@@ -97,19 +101,19 @@ def share_programs(
     shared = builder.emit(arith.AndIOp(enough, several))
 
     def all_alone() -> Sequence[SSAValue]:
-        run(0, programs)
+        run(0, programs, 0)
         return ()
 
     def in_rounds() -> Sequence[SSAValue]:
         bounded = builder.max(builder.min(threads, MOST_THREADS), 1)
         length = builder.max(_ceil_div(builder, tasks, builder.mul(bounded, ROUNDS_PER_THREAD)), 1)
         rounds = _ceil_div(builder, tasks, length)
-        block = Block(arg_types=[INDEX])
+        block = Block(arg_types=[INDEX, INDEX] if numbered else [INDEX])
         builder.mark_natural(block.args[0])
         with builder.at(block):
             first = builder.mul(block.args[0], length)
             last = builder.min(builder.add(first, length), tasks)
-            run(builder.mul(first, unit), builder.mul(last, unit))
+            run(builder.mul(first, unit), builder.mul(last, unit), block.args[1] if numbered else 0)
             builder.insert(scf_ext.YieldOp())
         builder.insert(scf_ext.ForallOp(builder.ssa(rounds), threads, Region(block)))
         return ()

@@ -17,7 +17,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from ...dialects import tile, vector_ext
 from ...dialects.tile.types import element_type, shape_of
-from .loop_builder import INDEX, Index, LoopBuilder, vector_of
+from .loop_builder import CACHE_LINE, INDEX, Index, LoopBuilder, bytes_of, vector_of
 from .scalars import is_elementwise, lower_elementwise
 from .views import RefView, address, row_conditions, starts_valid, storage_type
 
@@ -33,12 +33,16 @@ class Materialised:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a block is evaluated. ``masked``: the columns may leave the valid range of a load."""
+    """Where a block is evaluated. ``masked``: the columns may leave the valid range of a load.
+
+    ``number`` counts the vectors of a round of a loop.
+    """
 
     row: tuple[Index, ...]
     column: Index
     lanes: int
     masked: bool
+    number: int = 0
 
     def at_row(self, row: tuple[Index, ...]) -> Point:
         """The same columns of another row."""
@@ -79,6 +83,7 @@ class Strips:
     """Evaluates blocks of one kernel.
 
     ``scalars``, ``views`` and ``blocks`` hold what has been lowered: scalar values, references, materialised blocks.
+    ``ahead``: the loads that fetch the next block, too, in the loop being emitted (`prefetch`).
     """
 
     def __init__(self, builder: LoopBuilder, lanes: int) -> None:
@@ -87,6 +92,7 @@ class Strips:
         self.scalars: dict[SSAValue, SSAValue] = {}
         self.views: dict[SSAValue, RefView] = {}
         self.blocks: dict[SSAValue, Materialised] = {}
+        self.ahead: frozenset[tile.LoadOp] = frozenset()
         self._row_memo: Memo = {}
 
     def index(self, value: SSAValue) -> Index:
@@ -248,7 +254,7 @@ class Strips:
             scalar = self.evaluate(op.operand, Point(row, 0, 1, masked=True), memo)
             return self.builder.splat(scalar, point.lanes)
         column = self.builder.add(point.column, offset)
-        return self.evaluate(op.operand, Point(row, column, point.lanes, point.masked), memo)
+        return self.evaluate(op.operand, Point(row, column, point.lanes, point.masked, point.number), memo)
 
     def _from_memory(self, block: Materialised, point: Point) -> SSAValue:
         builder = self.builder
@@ -291,12 +297,23 @@ class Strips:
         index = address(self.builder, view, (*point.row, point.column))
         valid = self.valid_lanes(view, point, [] if mask is None else [mask])
         if valid is None and (axis.stride == 1 or point.lanes == 1):
+            if op in self.ahead and point.lanes > 1:
+                self._fetch_ahead(view, index, point, shape_of(op.result.type)[-1])
             return self.decode(self.builder.load(view.memory, index, point.lanes), view.element, point.lanes)
         pad = self._pad(op, view.element)
         if point.lanes == 1:
             assert valid is not None
             return self._load_one(view, index, valid, pad)
-        return self._load_lanes(view, index, axis.stride, valid, pad, point.lanes)
+        return self._load_lanes(view, index, point, valid, pad)
+
+    def _fetch_ahead(self, view: RefView, index: Index, point: Point, distance: int) -> None:
+        """Fetches what lies ``distance`` elements behind the elements of ``point``, each cache line once."""
+        size = bytes_of(storage_type(view.element))
+        length = point.lanes * size
+        if point.number * length % CACHE_LINE:
+            return
+        for offset in range(0, length, CACHE_LINE):
+            self.builder.prefetch(view.memory, self.builder.add(index, distance + offset // size))
 
     def valid_lanes(self, view: RefView, point: Point, conditions: Sequence[SSAValue]) -> SSAValue | None:
         """Which lanes of a point may be accessed: valid, and ``conditions`` hold; None if all may."""
@@ -318,6 +335,25 @@ class Strips:
             conditions.append(inverted)
         return conditions
 
+    def in_reach(self, view: RefView, point: Point, index: Index) -> Index:
+        """``index``, or 0 if no lane of ``point`` is valid there.
+
+        A masked access whose lanes are all off is allowed anywhere, but x86 CPUs take a microsecond over one to a page
+        that is not there, such as those behind the end of a buffer.
+        """
+        if not point.masked:
+            return index
+        builder, axis = self.builder, view.axes[-1]
+        position = builder.add(axis.start, point.column)
+        conditions = row_conditions(builder, view, point.row)
+        if not (isinstance(axis.limit, int) and isinstance(position, int) and position < axis.limit):
+            conditions.append(builder.compare("slt", builder.ssa(position), builder.ssa(axis.limit)))
+        if not starts_valid(builder, axis, position):
+            last = builder.add(position, point.lanes - 1)
+            conditions.append(builder.compare("sge", builder.ssa(last), builder.ssa(axis.lower)))
+        some_valid = builder.both(conditions)
+        return index if some_valid is None else builder.select(some_valid, builder.ssa(index), builder.ssa(0))
+
     def _all_lanes(self, conditions: Sequence[SSAValue], lanes: int) -> SSAValue | None:
         """The conjunction of scalar and lane conditions, as lanes."""
         scalar = self.builder.both([c for c in conditions if not isinstance(c.type, VectorType)])
@@ -337,15 +373,15 @@ class Strips:
 
         return builder.if_(valid, [view.element], inside, lambda: [pad])[0]
 
-    def _load_lanes(
-        self, view: RefView, index: Index, stride: Index, valid: SSAValue | None, pad: SSAValue, lanes: int
-    ) -> SSAValue:
+    def _load_lanes(self, view: RefView, index: Index, point: Point, valid: SSAValue | None, pad: SSAValue) -> SSAValue:
         builder, storage = self.builder, storage_type(view.element)
+        stride, lanes = view.axes[-1].stride, point.lanes
         lane_pad = builder.splat(self.encode(pad), lanes)
         if valid is None:
             valid = builder.constant(1, i1, lanes)
         if stride == 1:
-            loaded = builder.emit(vector.MaskedLoadOp(view.memory, [builder.ssa(index)], valid, lane_pad))
+            at = builder.ssa(self.in_reach(view, point, index))
+            loaded = builder.emit(vector.MaskedLoadOp(view.memory, [at], valid, lane_pad))
         else:
             loaded = builder.emit(
                 vector_ext.GatherOp(view.memory, self.lane_indices(index, stride, lanes), valid, lane_pad)

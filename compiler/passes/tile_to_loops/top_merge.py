@@ -1,6 +1,7 @@
 """``tile.top_merge``: candidates are compared with the last entry a vector at a time; few get any further.
 
-The entries stay sorted in memory. A candidate that beats the last one moves up past all it beats.
+The entries stay sorted. A candidate that beats the last one moves up past all it beats: among a few entries in
+registers, all at once, among many in memory, one by one.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import tile, vector_ext
 from ...dialects.tile.types import element_type, shape_of
-from .columns import Columns, Strip
-from .loop_builder import INDEX, Index
+from .columns import Columns, Strip, ceil_power_of_two
+from .loop_builder import INDEX, Index, lanes_of
 from .strips import Memo, Point, Strips
 from .walls import allocate, write_block
+
+MOST_IN_REGISTERS = 16
+"""Entries that take one or two registers of most targets."""
 
 
 class TopMerge:
@@ -105,23 +109,50 @@ class TopMerge:
 
     def _insert_all(self, bits: SSAValue, first: Point) -> Sequence[SSAValue]:
         """Inserts the candidates whose bits are set, lowest first; gives the new last entry."""
-        builder = self.builder
-        before, after = Block(arg_types=[i64]), Block(arg_types=[i64])
+        builder, memories = self.builder, (self.values.memory, self.indices.memory)
+        lanes = ceil_power_of_two(self.entries)
+        in_registers = 1 < lanes <= MOST_IN_REGISTERS
+        entries = [builder.load(memory, 0, lanes) for memory in memories] if in_registers else []
+        types = [i64, *[entry.type for entry in entries]]
+        before, after = Block(arg_types=types), Block(arg_types=types)
         with builder.at(before):
             more = builder.compare("ne", before.args[0], builder.scalar(0, i64))
-            builder.insert(scf.ConditionOp(more, before.args[0]))
+            builder.insert(scf.ConditionOp(more, *before.args))
         with builder.at(after):
             left = after.args[0]
+            held: Sequence[SSAValue] = after.args[1:]
             lane = builder.cast(builder.emit(math.CountTrailingZerosOp(left)), "index_cast", INDEX, 1)
             point = Point(first.row, builder.add(first.column, lane), 1, first.masked)
             memo: Memo = {}
-            self._insert(
-                self.strips.evaluate(self.op.values, point, memo), self.strips.evaluate(self.op.indices, point, memo)
-            )
+            value, index = (self.strips.evaluate(block, point, memo) for block in (self.op.values, self.op.indices))
+            if in_registers:
+                held = self._insert_in_registers(value, index, held)
+            else:
+                self._insert(value, index)
             lower = builder.binary(arith.SubiOp, left, builder.scalar(1, i64))
-            builder.insert(scf.YieldOp(builder.binary(arith.AndIOp, left, lower)))
-        builder.insert(scf.WhileOp([bits], [i64], Region(before), Region(after)))
+            builder.insert(scf.YieldOp(builder.binary(arith.AndIOp, left, lower), *held))
+        loop = builder.insert(scf.WhileOp([bits, *entries], types, Region(before), Region(after)))
+        for entry, memory in zip(loop.results[1:], memories, strict=False):
+            builder.store(entry, memory, 0)
         return self._entry(self.entries - 1)
+
+    def _insert_in_registers(self, value: SSAValue, index: SSAValue, held: Sequence[SSAValue]) -> list[SSAValue]:
+        """The entries with a candidate in its place, without a branch: a misprediction costs more than all of it.
+
+        Lanes behind the last entry hold anything; entries only move up, so it never gets among them.
+        """
+        builder, lanes = self.builder, lanes_of(held[0].type)
+        candidate = [builder.splat(scalar, lanes) for scalar in (value, index)]
+        above = [
+            builder.shuffle(new, old, [0, *range(lanes, 2 * lanes - 1)])
+            for new, old in zip(candidate, held, strict=True)
+        ]
+        beaten = self._beats(*candidate, *held)
+        above_beaten = self._beats(*candidate, *above)  # false for the first: the candidate does not beat itself
+        return [
+            builder.select(beaten, builder.select(above_beaten, moved, new), old)
+            for new, moved, old in zip(candidate, above, held, strict=True)
+        ]
 
     def _insert(self, value: SSAValue, index: SSAValue) -> None:
         """Moves the entries that the candidate beats one down, from the last on, and puts it in the gap."""

@@ -3,7 +3,7 @@
 // RUN: halfulp-opt %s -p cse,canonicalize,dce | filecheck %s
 
 // A print has no result, and neither of two equal ones is removed. Its label is any text, here a quote, a backslash,
-// a line break and a letter outside of ASCII.
+// a line break and a letter outside of ASCII. A line of text has no operand.
 
 // CHECK:       graph.graph @prints(
 graph.graph @prints(%x: !graph.tensor<[n, 4], f32, cpu>, %b: !graph.tensor<[], bool, cpu>) {
@@ -16,6 +16,11 @@ graph.graph @prints(%x: !graph.tensor<[n, 4], f32, cpu>, %b: !graph.tensor<[], b
   graph.print %b, "" {marked} : !graph.tensor<[], bool, cpu>
   // CHECK-NEXT:  graph.print %b, "\22\\\\\\n\\xfc" : !graph.tensor<[], bool, cpu>
   graph.print %b, "\"\\\\\\n\\xfc" : !graph.tensor<[], bool, cpu>
+  // CHECK-NEXT:  graph.print_text "a line {} \\xfc"
+  // GENERIC:     "graph.print_text"() <{line = "a line {} \\xfc"}> : () -> ()
+  graph.print_text "a line {} \\xfc"
+  // CHECK-NEXT:  graph.print_text "a line {} \\xfc"
+  graph.print_text "a line {} \\xfc"
   // CHECK-NEXT:  graph.output %b
   graph.output %b : !graph.tensor<[], bool, cpu>
 }

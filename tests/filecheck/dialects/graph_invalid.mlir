@@ -55,7 +55,7 @@ graph.graph @name(%x as "a b": !graph.tensor<[n], f32, cpu>) {
 
 // -----
 
-// CHECK: graph.graph @builtin: input 'x' must be a !graph.tensor, not tensor<4xf32>
+// CHECK: graph.graph @builtin: input 'x' must be a !graph.tensor or a !graph.buffer, not tensor<4xf32>
 graph.graph @builtin(%x: tensor<4xf32>) {
   graph.output
 }
@@ -165,6 +165,14 @@ graph.graph @negative(%x: !graph.tensor<[-1], f32, cpu>) { graph.output }
 // CHECK: graph.print: the label is '{{.}}{{.}}ud800', but it must be text in ASCII, in which escapes stand for the rest
 graph.graph @half_a_pair(%x: !graph.tensor<[2], f32, cpu>) {
   graph.print %x, "\\ud800" : !graph.tensor<[2], f32, cpu>
+  graph.output
+}
+
+// -----
+
+// CHECK: graph.print_text: the text is '{{.}}{{.}}ud800', but it must be text in ASCII, in which escapes stand for the rest
+graph.graph @half_a_line() {
+  graph.print_text "\\ud800"
   graph.output
 }
 

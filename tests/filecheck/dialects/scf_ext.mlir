@@ -10,6 +10,8 @@ func.func @f(%status: memref<?xi64>, %rounds: index, %threads: index) {
     }
     scf_ext.yield
   }
+  %address = memref.load %status[%c8] : memref<?xi64>
+  scf_ext.call_address %address(%address, %address)
   func.return
 }
 
@@ -20,6 +22,7 @@ func.func @f(%status: memref<?xi64>, %rounds: index, %threads: index) {
 // CHECK-NEXT:     }
 // CHECK-NEXT:     scf_ext.yield
 // CHECK-NEXT:   }
+// CHECK:        scf_ext.call_address %address(%address, %address)
 
 // GENERIC:      "scf_ext.forall"(%rounds, %threads) ({
 // GENERIC:        "scf_ext.critical"(%status, %c8) ({

@@ -7,7 +7,7 @@ func.func @round(%rounds: index, %threads: index) {
   func.return
 }
 
-// CHECK: scf_ext.forall: the body takes one index, its round
+// CHECK: scf_ext.forall: the body takes one index, its round, or two, the thread behind it
 
 // -----
 

@@ -78,14 +78,16 @@ tile.kernel @compute(%f: f32, %n: i32, %c: i1, %i: index) grid() axes [] {
   %l = tile.cast unsigned_source unsigned_result %i : index -> i16
   %m = tile.int_div floordivs %n, %n : i32
   %o = tile.shift right_logical %k, %k : tensor<2xi32>
+  %u = tile.scale %x, %x : tensor<2x2xf32>
   %p = tile.reduce maximum %x axis 0 lanes 1 fastmath<nsz> : tensor<2x2xf32> -> tensor<2xf32>
   %q = tile.reduce add %k axis 0 lanes 64 : tensor<2xi32> -> i32
   %t = tile.reduce mul %x axis 1 lanes 64 count %i fastmath<reassoc> : tensor<2x2xf32> -> tensor<2xf32>
   %v, %w = tile.top_merge %p, %k with %p, %k : tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32> -> tensor<2xf32>, tensor<2xi32>
   %r = tile.dot %g, %g, %x fused true fastmath<nsz> : tensor<2x2xbf16>, tensor<2x2xbf16> -> tensor<2x2xf32>
-  %s = tile.dot %x, %x, %x fused false : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+  %s = tile.dot %x, %x, %x counts(%i, %i, %i) fused false : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
   tile.check %c, "bad"
   tile.check %c, "element {} of {} is bad" values %i, %n : index, i32
+  tile.check %c, "index {}" bounds values %i : index
   tile.return
 }
 
@@ -100,14 +102,16 @@ tile.kernel @compute(%f: f32, %n: i32, %c: i1, %i: index) grid() axes [] {
 // CHECK-NEXT:    %l = tile.cast unsigned_source unsigned_result %i : index -> i16
 // CHECK-NEXT:    %m = tile.int_div floordivs %n, %n : i32
 // CHECK-NEXT:    %o = tile.shift right_logical %k, %k : tensor<2xi32>
+// CHECK-NEXT:    %u = tile.scale %x, %x : tensor<2x2xf32>
 // CHECK-NEXT:    %p = tile.reduce maximum %x axis 0 lanes 1 fastmath<nsz> : tensor<2x2xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %q = tile.reduce add %k axis 0 lanes 64 : tensor<2xi32> -> i32
 // CHECK-NEXT:    %t = tile.reduce mul %x axis 1 lanes 64 count %i fastmath<reassoc> : tensor<2x2xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %v, %w = tile.top_merge %p, %k with %p, %k : tensor<2xf32>, tensor<2xi32>, tensor<2xf32>, tensor<2xi32> -> tensor<2xf32>, tensor<2xi32>
 // CHECK-NEXT:    %r = tile.dot %g, %g, %x fused true fastmath<nsz> : tensor<2x2xbf16>, tensor<2x2xbf16> -> tensor<2x2xf32>
-// CHECK-NEXT:    %s = tile.dot %x, %x, %x fused false : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+// CHECK-NEXT:    %s = tile.dot %x, %x, %x counts(%i, %i, %i) fused false : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
 // CHECK-NEXT:    tile.check %c, "bad"
 // CHECK-NEXT:    tile.check %c, "element {} of {} is bad" values %i, %n : index, i32
+// CHECK-NEXT:    tile.check %c, "index {}" bounds values %i : index
 // CHECK-NEXT:    tile.return
 // CHECK-NEXT:  }
 

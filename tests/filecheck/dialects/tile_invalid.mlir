@@ -387,6 +387,15 @@ func.func @shift_floats(%x: f32) {
 
 // -----
 
+func.func @scale_doubles(%x: tensor<4xf64>) {
+  %b = tile.scale %x, %x : tensor<4xf64>
+  func.return
+}
+
+// CHECK: tile.scale: works on f32, not on tensor<4xf64>
+
+// -----
+
 func.func @reduce_axis(%x: tensor<4xf32>) {
   %b = tile.reduce add %x axis 1 lanes 1 : tensor<4xf32> -> f32
   func.return
@@ -474,6 +483,15 @@ func.func @dot_elements(%a: tensor<2x2xf32>, %d: tensor<2x2xf64>) {
 }
 
 // CHECK: tile.dot: element types f32, f64 -> tensor<2x2xf32>
+
+// -----
+
+func.func @dot_counts(%a: tensor<2x2xf32>, %n: index) {
+  %b = tile.dot %a, %a, %a counts(%n) fused true : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+  func.return
+}
+
+// CHECK: tile.dot: counts are those of rows, columns and k: 3 or none, not 1
 
 // -----
 

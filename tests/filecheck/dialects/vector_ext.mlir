@@ -13,6 +13,8 @@ func.func @ops(%m : memref<?xf32>, %a : vector<16xf32>, %b : vector<16xf32>, %i 
   %g = vector_ext.gather %m[%i], %c, %r : memref<?xf32>, vector<16xi64>, vector<16xi1> into vector<16xf32>
   vector_ext.scatter %g, %m[%i], %c : vector<16xf32>, memref<?xf32>, vector<16xi64>, vector<16xi1>
   %bits = vector_ext.bitmask %c : vector<16xi1> to i16
+  vector_ext.prefetch %m[%x] : memref<?xf32>
+  %p = vector_ext.scale %a, %b : vector<16xf32>
   func.return %g : vector<16xf32>
 }
 
@@ -28,6 +30,8 @@ func.func @ops(%m : memref<?xf32>, %a : vector<16xf32>, %b : vector<16xf32>, %i 
 // CHECK-NEXT:     %g = vector_ext.gather %m[%i], %c, %r : memref<?xf32>, vector<16xi64>, vector<16xi1> into vector<16xf32>
 // CHECK-NEXT:     vector_ext.scatter %g, %m[%i], %c : vector<16xf32>, memref<?xf32>, vector<16xi64>, vector<16xi1>
 // CHECK-NEXT:     %bits = vector_ext.bitmask %c : vector<16xi1> to i16
+// CHECK-NEXT:     vector_ext.prefetch %m[%x] : memref<?xf32>
+// CHECK-NEXT:     %p = vector_ext.scale %a, %b : vector<16xf32>
 // CHECK-NEXT:     func.return %g : vector<16xf32>
 // CHECK-NEXT:   }
 
@@ -45,6 +49,8 @@ func.func @ops(%m : memref<?xf32>, %a : vector<16xf32>, %b : vector<16xf32>, %i 
 // GENERIC-NEXT:     %g = "vector_ext.gather"(%m, %i, %c, %r) : (memref<?xf32>, vector<16xi64>, vector<16xi1>, vector<16xf32>) -> vector<16xf32>
 // GENERIC-NEXT:     "vector_ext.scatter"(%g, %m, %i, %c) : (vector<16xf32>, memref<?xf32>, vector<16xi64>, vector<16xi1>) -> ()
 // GENERIC-NEXT:     %bits = "vector_ext.bitmask"(%c) : (vector<16xi1>) -> i16
+// GENERIC-NEXT:     "vector_ext.prefetch"(%m, %x) : (memref<?xf32>, index) -> ()
+// GENERIC-NEXT:     %p = "vector_ext.scale"(%a, %b) : (vector<16xf32>, vector<16xf32>) -> vector<16xf32>
 // GENERIC-NEXT:     "func.return"(%g) : (vector<16xf32>) -> ()
 // GENERIC-NEXT:   }) : () -> ()
 // GENERIC-NEXT: }) : () -> ()

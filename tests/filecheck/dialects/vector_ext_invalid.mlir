@@ -195,3 +195,30 @@ func.func @bitmask_result(%a: vector<4xf32>, %i: vector<4xi32>, %c: vector<4xi1>
 }
 
 // CHECK: vector_ext.bitmask: result must have one bit per lane, i4, not i8
+
+// -----
+
+func.func @prefetch_base(%m: memref<?x?xf32>, %x: index) {
+  vector_ext.prefetch %m[%x] : memref<?x?xf32>
+  func.return
+}
+
+// CHECK: vector_ext.prefetch: base must be a flat memref<?xT>, not memref<?x?xf32>
+
+// -----
+
+func.func @scale_lanes(%a: vector<32xf32>) {
+  %r = vector_ext.scale %a, %a : vector<32xf32>
+  func.return
+}
+
+// CHECK: vector_ext.scale: value must be an f32 or a vector of 2, 4, 8 or 16 of them, not vector<32xf32>
+
+// -----
+
+func.func @scale_doubles(%a: f64) {
+  %r = vector_ext.scale %a, %a : f64
+  func.return
+}
+
+// CHECK: vector_ext.scale: value must be an f32 or a vector of 2, 4, 8 or 16 of them, not f64

@@ -83,3 +83,33 @@ func.func @stack(%n: index) {
 // CHECK-NEXT:   ^for.exit:
 // CHECK-NEXT:     llvm.return
 // CHECK-NEXT:   }
+
+// A prefetch promises nothing of its address, which may lie outside of the buffer.
+
+func.func @ahead(%x: memref<?xf32>, %i: index) {
+  vector_ext.prefetch %x[%i] : memref<?xf32>
+  func.return
+}
+
+// CHECK-LABEL:  llvm.func @ahead(
+// CHECK:          %[[AT:[0-9a-z_]+]] = llvm.getelementptr %
+// CHECK-SAME:     (!llvm.ptr, i64) -> !llvm.ptr, f32
+// CHECK:          llvm.call_intrinsic "llvm.prefetch.p0"(%[[AT]], {{.*}}) : (!llvm.ptr, i32, i32, i32)
+
+// A scaling fills a register: 2 lanes are widened, and so is one.
+
+func.func @scaling(%a: vector<16xf32>, %b: vector<2xf32>, %c: f32) -> (f32) {
+  %r = vector_ext.scale %a, %a : vector<16xf32>
+  %s = vector_ext.scale %b, %b : vector<2xf32>
+  %t = vector_ext.scale %c, %c : f32
+  func.return %t : f32
+}
+
+// CHECK-LABEL:  llvm.func @scaling(
+// CHECK:          llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.512"({{.*}}) : (vector<16xf32>, vector<16xf32>, vector<16xf32>, i16, i32) -> vector<16xf32>
+// CHECK-COUNT-2:  llvm.shufflevector
+// CHECK:          llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.128"({{.*}}) : (vector<4xf32>, vector<4xf32>, vector<4xf32>, i8) -> vector<4xf32>
+// CHECK:          llvm.shufflevector
+// CHECK-COUNT-2:  llvm.insertelement
+// CHECK:          llvm.call_intrinsic "llvm.x86.avx512.mask.scalef.ps.128"(
+// CHECK:          llvm_ext.extractelement

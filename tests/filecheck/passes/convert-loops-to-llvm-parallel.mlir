@@ -29,7 +29,7 @@ func.func @share(%x : memref<?xf32>, %threads : index, %rounds : index, %lock : 
 // CHECK-NEXT:   ^critical.inside:
 // CHECK-NEXT:     llvm.call @work
 // CHECK:          llvm_ext.atomicrmw xchg %[[WORD]], %{{.*}} release : !llvm.ptr, i64
-// CHECK:        llvm.func internal @share.round.0(%context: !llvm.ptr, %round: i64)
+// CHECK:        llvm.func internal @share.round.0(%context: !llvm.ptr, %round: i64, %thread: i64)
 // CHECK:          llvm.load %{{.*}} : !llvm.ptr -> !llvm.ptr
 // CHECK-NEXT:     llvm.mlir.constant(2) : i64
 // CHECK-NEXT:     llvm.mul %round, %
@@ -37,5 +37,5 @@ func.func @share(%x : memref<?xf32>, %threads : index, %rounds : index, %lock : 
 // CHECK:        llvm.func @halfulp_parallel_for(i64, i64, !llvm.ptr, !llvm.ptr)
 
 // LL:           call void @halfulp_parallel_for(i64 %threads, i64 %rounds, ptr @share.round.0, ptr %
-// LL:           define internal void @share.round.0(ptr %context, i64 %round) nounwind "fp-contract"="on"
+// LL:           define internal void @share.round.0(ptr %context, i64 %round, i64 %thread) nounwind "fp-contract"="on"
 // LL:           declare void @halfulp_parallel_for(i64, i64, ptr, ptr)

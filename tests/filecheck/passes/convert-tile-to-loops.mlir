@@ -3,6 +3,7 @@
 // RUN: halfulp-opt %s -p 'convert-tile-to-loops{vector_bits=128}' | filecheck %s --check-prefix=WIDTH128
 
 // A block of 80 elements: a round of four vectors as long as both windows are valid, then masked vectors one by one.
+// A vector with no valid lane is masked off at the start of the buffer: behind its end there may be no page.
 
 tile.kernel @double(%x: !tile.ref<[?], f32, global>, %y: !tile.ref<[?], f32, global>) grid(%i of %n) axes [parallel] {
   %wx = tile.window %x[%i] blocked [80] squeezed [] : !tile.ref<[?], f32, global> -> !tile.ref<[80], f32, global>
@@ -26,8 +27,10 @@ tile.kernel @double(%x: !tile.ref<[?], f32, global>, %y: !tile.ref<[?], f32, glo
 // CHECK-COUNT-3:     vector.load
 // CHECK-NOT:         vector.load
 // CHECK:           scf.for
-// CHECK:             vector.maskedload {{.*}} : memref<?xf32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
-// CHECK:             vector.maskedstore {{.*}} : memref<?xf32>, vector<16xi1>, vector<16xf32>
+// CHECK:             %[[FROM:[0-9]+]] = vector_ext.select %{{[0-9]+}}, %{{[0-9]+}}, %[[ZERO:[0-9]+]] : i1, index
+// CHECK-NEXT:        vector.maskedload %{{[0-9]+}}[%[[FROM]]], {{.*}} : memref<?xf32>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+// CHECK:             %[[INTO:[0-9]+]] = vector_ext.select %{{[0-9]+}}, %{{[0-9]+}}, %[[ZERO]] : i1, index
+// CHECK-NEXT:        vector.maskedstore %{{[0-9]+}}[%[[INTO]]], {{.*}} : memref<?xf32>, vector<16xi1>, vector<16xf32>
 // CHECK-NOT:         vector.maskedload
 // CHECK:         func.return
 

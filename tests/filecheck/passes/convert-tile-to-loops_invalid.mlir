@@ -23,10 +23,10 @@ tile.kernel @step(%n: index) grid() axes [] {
 
 // -----
 
-// CHECK: tile.kernel @large: its blocks take 1200516 bytes of stack, but 1048576 is the most; use smaller blocks
-tile.kernel @large(%x: !tile.ref<[300000], f32, global>) grid() axes [] {
-  %a = tile.load %x : !tile.ref<[300000], f32, global> -> tensor<300000xf32>
-  %b = tile.slice %a from [299999] step [-1] : tensor<300000xf32> -> tensor<1xf32>
+// CHECK: tile.kernel @large: its blocks take 80000256 bytes of memory in each thread, but 67108864 is the most; use smaller blocks
+tile.kernel @large(%x: !tile.ref<[20000000], f32, global>) grid() axes [] {
+  %a = tile.load %x : !tile.ref<[20000000], f32, global> -> tensor<20000000xf32>
+  %b = tile.slice %a from [19999999] step [-1] : tensor<20000000xf32> -> tensor<1xf32>
   tile.return
 }
 
@@ -99,5 +99,16 @@ func.func @main(%x: !tile.ref<[?], f32, global>) {
 func.func @main(%x: !tile.ref<[8], f32, global>) {
   %zero = arith.constant dense<0.0> : tensor<8xf32>
   tile.store %zero, %x : tensor<8xf32>, !tile.ref<[8], f32, global>
+  func.return
+}
+
+// -----
+
+// CHECK: tile.set_dim "n": stands in a branch or a loop of the entry function @main, whose buffers have their sizes before it runs; move it out
+func.func @main(%x: !tile.ref<[?], f32, global>, %p: i1) {
+  %zero = arith.constant 0 : index
+  scf.if %p {
+    tile.set_dim "n", %zero
+  }
   func.return
 }

@@ -1,5 +1,6 @@
 // RUN: halfulp-opt %s -p expand-math | filecheck %s
 // RUN: halfulp-opt %s -p 'expand-math{only=log}' | filecheck %s --check-prefix=ONLY
+// RUN: halfulp-opt %s -p 'expand-math{scale=true}' | filecheck %s --check-prefix=SCALE
 
 // Elementary functions of blocks and scalars become our own expansions; what is exact or correctly rounded stays.
 
@@ -28,3 +29,8 @@ tile.kernel @functions(%x: !tile.ref<[16], f32, global>, %s: f64) grid() axes []
 // ONLY:         math.exp
 // ONLY-NOT:     math.log
 // ONLY:         tile.return
+
+// SCALE-LABEL: tile.kernel @functions
+// SCALE:         math.fma {{.*}} halfulp.expansion = "exp"{{.*}} : tensor<16xf32>
+// SCALE:         tile.scale %{{[0-9a-z]+}}, %{{[0-9a-z]+}} : tensor<16xf32>
+// SCALE-NEXT:    math.sqrt

@@ -117,3 +117,12 @@ tile.kernel @sequential(%y: !tile.ref<[64], f32, global>) grid(%i of %m) axes [o
 }
 
 // CHECK: @sequential({{.*}} axes [ordered]
+
+// And one that prints, since the order of its programs can be seen.
+
+tile.kernel @printing(%y: !tile.ref<[64], f32, global>) grid(%i of %m) axes [ordered] {
+  tile.print "{}" values %i : index as ["i64"]
+  tile.return
+}
+
+// CHECK: @printing({{.*}} axes [ordered]

@@ -49,7 +49,7 @@ func.func @one_path(%c: i1, %a: i32) -> i32 {
 
 // Names and calls.
 
-// CHECK: graph.custom "no_such_kernel": no kernel is registered under that name. Registered: {{.*}}'compute_log_probabilities_ragged'{{.*}}. To add one, import the module that registers it, or call halfulp.compiler.registry.register_kernel(KernelDef(...))
+// CHECK: graph.custom "no_such_kernel": no kernel is registered under that name. Registered: {{.*}}'compute_log_probabilities_ragged'{{.*}}. To add one, import the module that registers it, or decorate a kernel with @halfulp.ops.pallas.register_kernel('no_such_kernel', operands=..., outputs=...)
 graph.graph @unknown_kernel(%x: !graph.tensor<[n], f32, cpu>) {
   %0 = graph.custom "no_such_kernel"(%x) on cpu : (!graph.tensor<[n], f32, cpu>) -> !graph.tensor<[n], f32, cpu>
   graph.output %0 : !graph.tensor<[n], f32, cpu>

@@ -1,0 +1,35 @@
+"""Matching a call of an op of the library against what it declares: the names and number of operands, the shape rule."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import GraphError, GraphTypeError
+from .opdef import OpDef
+from .types import TensorType, shape_text
+
+
+def operand_role(names: Sequence[str], index: int) -> str:
+    """How messages call an operand, given the names that the op or kernel declares."""
+    if index < len(names) and not names[index].startswith("*"):
+        return f"operand {names[index]!r}"
+    return f"operand {index}"
+
+
+def check_arity(subject: str, op: OpDef, given: int) -> None:
+    """Raise GraphError where the number of operands is wrong."""
+    variadic = bool(op.operands) and op.operands[-1].startswith("*")
+    least = len(op.operands) - variadic
+    if given < least or (given > least and not variadic):
+        number = f"at least {least}" if variadic else str(least)
+        raise GraphError(f"{subject}: takes {number} operands ({', '.join(op.operands)}), not {given}")
+
+
+def infer_types(op: OpDef, types: Sequence[TensorType], parameters: Mapping[str, Any]) -> Sequence[TensorType]:
+    """The types of the results, by the op's shape rule; its errors get the op and the operands in front."""
+    try:
+        return op.infer(types, parameters)
+    except (GraphError, GraphTypeError) as error:
+        operands = ", ".join(f"{t.dtype} {shape_text(t.shape)}" for t in types)
+        raise type(error)(f"ops.{op.name} on {operands or 'nothing'}: {error.message}") from None
