@@ -58,20 +58,7 @@ from .elementary import (
     tanh,
     trunc,
 )
-from .indexing import (
-    gather,
-    gather_nd,
-    scatter,
-    scatter_add,
-    scatter_max,
-    scatter_min,
-    scatter_mul,
-    scatter_nd,
-    scatter_nd_add,
-    scatter_nd_max,
-    scatter_nd_min,
-    scatter_nd_mul,
-)
+from .indexing import gather, gather_nd
 from .integers import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, floor_div, mod, shift_left, shift_right
 from .joining import concat, pad, repeat_interleave, stack, tile
 from .masking import masked_scatter, nonzero
@@ -84,6 +71,18 @@ from .promotion import TensorValueLike
 from .reduction import max, mean, min, prod, stdev, sum, var
 from .reshaping import flatten, rebind, reshape, squeeze, unsqueeze
 from .resizing import CoordinateTransform, InterpolationMode, resize, resize_linear, resize_nearest
+from .scattering import (
+    scatter,
+    scatter_add,
+    scatter_max,
+    scatter_min,
+    scatter_mul,
+    scatter_nd,
+    scatter_nd_add,
+    scatter_nd_max,
+    scatter_nd_min,
+    scatter_nd_mul,
+)
 from .selection import chunk, getitem, permute, slice_tensor, split, transpose
 from .sizes import range, shape_to_tensor
 

@@ -34,10 +34,10 @@ _FARTHEST = 1e30
 _LEAST, _MOST = -14.5, 5.75
 """Below, x times the normal distribution rounds to 0; above, what it lacks of x is far below half an ulp."""
 _CENTER = 2.0
-_RATIO = float.fromhex("0x1.35d87a0p-1")
+_RATIO = float.fromhex("0x1.136b16p-1")
 _RATIO_REST = hex_floats(
-    "0x1.136b16p-4 -0x1.535bb2p-1 0x1.d7d0f2p-4 0x1.2cce50p-2 -0x1.ecabb4p-8 -0x1.b96416p-3 -0x1.ff6f4ap-4 "
-    "0x1.b0c8e0p-4 0x1.b5f1c0p-3 0x1.113f0ap-4 -0x1.371de4p-3 -0x1.0d075ap-3"
+    "0x1.136b1ap-3 -0x1.535bb2p-1 0x1.d7d0f2p-4 0x1.2cce50p-2 -0x1.ecabbap-8 -0x1.b964a2p-3 -0x1.ff733ep-4 "
+    "0x1.b0d886p-4 0x1.b614c0p-3 0x1.112a46p-4 -0x1.37b5c8p-3 -0x1.0d8d96p-3"
 )
 """(t + 2) exp(t^2 / 2) times the normal distribution at -t, less the ratio, in t / (t + 2) - 1/2, 0 <= t <= 14.5:
 minimax, within a relative 2^-28 of the whole. Each constant is rounded to f32 before the next ones are fitted."""
@@ -49,8 +49,7 @@ _LOG2_HIGH, _LOG2_LOW = hex_floats("0x1.62e430p-1 -0x1.05c610p-29")
 _SHIFT = 1.5 * 2.0**23
 """Added to a number below 2**22, it leaves the nearest integer in the last bits of an f32."""
 _LIFT = 26
-"""The power of two is raised by this, to be no subnormal, and the ratio lowered: so a subnormal result is rounded once."""
-_LOW = 2.0**-_LIFT
+"""A result is raised by two to this power at first: it is no subnormal then, and is rounded once as it comes down."""
 
 
 def _through_f64(name: str, function: Callable[[Steps, OpCall, Value], Value]) -> Recipe:
@@ -101,14 +100,13 @@ def _lost_below(steps: Steps, t: Value) -> Value:
     below = t + _CENTER
     z = t / below
     s = z - 0.5
-    ratio = _RATIO * _LOW
-    w = steps.polynomial(s, [c * _LOW for c in _RATIO_REST])
-    v = steps.fma(over, w + ratio, w)
-    product = z * ratio
+    w = steps.polynomial(s, _RATIO_REST)
+    v = steps.fma(over, w + _RATIO, w)
+    product = z * _RATIO
     lost = steps.fma(k.negate(z), t - (below - _CENTER), steps.fma(k.negate(z), below, t))
-    slope = steps.polynomial(s, [c * _LOW for c in _SLOPE])
-    rest = steps.fma(lost * (0.5 - s), slope, steps.fma(z, ratio, k.negate(product)))
-    return (product + steps.fma(z, v, rest)) * scale
+    slope = steps.polynomial(s, _SLOPE)
+    rest = steps.fma(lost * (0.5 - s), slope, steps.fma(z, _RATIO, k.negate(product)))
+    return (product + steps.fma(z, v, rest)) * scale * 2.0**-_LIFT
 
 
 def _exact_gelu(k: TileBuilder, call: OpCall, x: Value) -> Value:

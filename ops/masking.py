@@ -12,11 +12,11 @@ from halfulp.compiler.types import shape_text
 from .comparison import not_equal
 from .contract import ALL, Array, Example, promise_examples
 from .defining import positions_of
-from .indexing import scatter_nd
 from .joining import stack
 from .promotion import TensorValueLike, as_tensor
 from .reshaping import reshape, unsqueeze
 from .samples import anything, moderate
+from .scattering import scatter_nd
 from .selection import slice_tensor
 from .sizes import dim_value
 

@@ -38,7 +38,7 @@ BLOCK = 4096
 COLUMNS = 64
 """Sums that a program of cumsum carries side by side."""
 MOST_MERGED = 256
-"""Up to so many first elements are kept in order while a row passes; an element that enters moves past those it beats."""
+"""Up to so many first elements are kept in order while a row passes; one that enters moves past those it beats."""
 BEYOND = (1 << 63) - 1
 
 
@@ -164,7 +164,7 @@ def _key(k: KernelBuilder, call: OpCall, x: Value) -> Value:
 
 def _first_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
     """Program (row) keeps the first k elements of what it has seen, and in the end looks up their values."""
-    (source,), kept = operands, call.parameters["k"]
+    (source,), kept = operands, _count_of(call)
 
     def body(k: KernelBuilder) -> None:
         read, values, indices = k.arguments
@@ -175,7 +175,9 @@ def _first_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], 
             key = _key(k, call, k.load(k.window(read, [row, chunk], [1, BLOCK], squeezed=[0])))
             at = k.iota([BLOCK], i64) + k.cast(chunk * BLOCK, i64)
             exists = at < k.cast(size, i64)
-            return k.top_merge(keys, places, k.select(exists, key, _least(_key_type(call))), k.select(exists, at, BEYOND))
+            return k.top_merge(
+                keys, places, k.select(exists, key, _least(_key_type(call))), k.select(exists, at, BEYOND)
+            )
 
         key_type = _key_type(call)
         start = [k.constant(_least(key_type), BlockType(key_type, [kept])), k.constant(BEYOND, BlockType(i64, [kept]))]
@@ -192,8 +194,15 @@ def _first_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], 
 
 
 def _ordered_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
-    recipe = _first_recipe if 0 < call.parameters["k"] <= MOST_MERGED else _sorted_recipe
+    recipe = _first_recipe if 0 < _count_of(call) <= MOST_MERGED else _sorted_recipe
     recipe(entry, call, operands, results)
+
+
+def _count_of(call: OpCall) -> int:
+    """How many elements are wanted, -1 for all."""
+    count = call.parameters["k"]
+    assert isinstance(count, int)
+    return count
 
 
 SORT = register_op(

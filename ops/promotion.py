@@ -18,7 +18,18 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from halfulp.compiler import BufferValue, DeviceRef, Dim, DType, Graph, GraphError, GraphTypeError, TensorType, TensorValue, Weight
+from halfulp.compiler import (
+    BufferValue,
+    DeviceRef,
+    Dim,
+    DType,
+    Graph,
+    GraphError,
+    GraphTypeError,
+    TensorType,
+    TensorValue,
+    Weight,
+)
 
 TensorValueLike: TypeAlias = "TensorValue | Weight | Dim | int | float | bool | npt.NDArray[Any] | np.generic"
 """What ops take as operands."""
