@@ -84,10 +84,14 @@ def graph_matmul(threads: int | None) -> Any:
 
 
 def medians(contenders: dict[str, Contender], rounds: int) -> dict[str, float]:
-    """Milliseconds of each contender; they take turns, after one round that does not count."""
+    """Milliseconds of each contender; they take turns, after one round that does not count.
+
+    In its turn each runs twice, and the second run counts: else it would matter whose operands the caches hold.
+    """
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     for round_ in range(rounds + 1):
         for name, run in contenders.items():
+            run()
             start = time.perf_counter()
             run()
             if round_:

@@ -35,8 +35,8 @@ MATRICES = ((512, 512, 512), (1024, 1024, 1024), (1000, 777, 1333), (2048, 2048,
 BATCH = (16, 256, 64, 256)
 WEIGHT = 4096
 CYCLES = 8
-PAUSE = 0.005
-"""Seconds between contenders: torch's threads go on spinning for some milliseconds and would slow the next one."""
+PAUSE, LONG_PAUSE = 0.005, 0.1
+"""Seconds between contenders; with several threads, those of OpenBLAS and torch go on spinning for a while."""
 FEWEST_SECONDS = 2e-3
 """A call that is shorter is repeated up to this for one sample."""
 
@@ -185,13 +185,14 @@ def _weight_product(x: Any, weight: Any, threads: int, torch: Any) -> Table:
     return title, contenders, lambda seconds: f"{weight.nbytes / seconds / 1e9:7.1f} GB/s"
 
 
-def print_table(title: str, contenders: dict[str, Contender], more: Callable[[float], str], rounds: int) -> None:
+def print_table(table: Table, rounds: int, pause: float) -> None:
     """Medians; the contenders take turns, after a round that does not count."""
+    title, contenders, more = table
     samples: dict[str, list[float]] = {name: [] for name in contenders}
     repeats = {name: 1 + int(FEWEST_SECONDS / _seconds(run, 2)) for name, run in contenders.items()}
     for _ in range(rounds):
         for name, run in contenders.items():
-            settled = time.perf_counter() + PAUSE
+            settled = time.perf_counter() + pause
             while time.perf_counter() < settled:
                 pass  # a sleep would send this core to sleep, too
             samples[name].append(_seconds(run, repeats[name]))
@@ -238,9 +239,9 @@ def main() -> None:
     arguments = parser.parse_args()
     print(f"float32, {arguments.threads} thread{'s' if arguments.threads > 1 else ''}")
     for family in (row_ops, products, weight_products):
-        for title, contenders, more in family(arguments.threads):
-            if arguments.only in title:
-                print_table(title, contenders, more, arguments.rounds)
+        for table in family(arguments.threads):
+            if arguments.only in table[0]:
+                print_table(table, arguments.rounds, PAUSE if arguments.threads == 1 else LONG_PAUSE)
     if arguments.only in "compilation":
         compile_large(arguments.rounds)
 

@@ -68,6 +68,7 @@ class OpDef:
         defines_symbols: whether its results may have sizes that are symbols not known before.
         has_epilogue: of an opaque op with one result, whether maps behind it may be computed before it is stored. Its
             recipe then gets, in place of ``results``, the `Destination` that takes the result block by block.
+        multiply_adds: of an opaque op, how many products it adds up, from a call; for reports.
         recipe: of a map, ``recipe(builder, call, *blocks) -> block``: the op on blocks or scalars, with
             `halfulp.compiler.tile_builder`. Of an opaque op, ``recipe(entry, call, operands, results)``: kernels and
             launches on references.
@@ -88,6 +89,7 @@ class OpDef:
     fastmath: bool = False
     defines_symbols: bool = False
     has_epilogue: bool = False
+    multiply_adds: Callable[[OpCall], Dim] | None = None
     recipe: Callable[..., Any] | None = None
     access: Callable[[OpCall], Sequence[AxisAccess]] | None = None
     reduction: Callable[[OpCall], str] | None = None

@@ -24,6 +24,7 @@ from halfulp.compiler.types import shape_text
 from .contract import FLOATS, Array, Example, promise_examples
 from .elementwise import Flags, wrong_dtype
 from .promotion import TensorValueLike, as_tensor, as_tensors
+from .reshaping import elements
 from .samples import moderate
 
 CHANNELS = 64
@@ -204,6 +205,7 @@ CONV2D = register_op(
         _infer_conv,
         parameters=(*WINDOW, ParameterSpec("groups", int), ParameterSpec("size", tuple)),
         fastmath=True,
+        multiply_adds=lambda call: elements(call.results[0].shape) * elements(call.operands[1].shape[:3]),
         recipe=_conv_recipe,
     )
 )

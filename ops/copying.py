@@ -39,8 +39,8 @@ def copy_rows(entry: EntryBuilder, name: str, source: Value, target: Value, offs
 def copy_steps(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
     """Launches ``result[..., i, ...] = source[..., start + step * i, ...]``, i along the axis in the parameters.
 
-    Along the last axis a program takes one element; along any other, a row. First a program checks that all elements
-    lie inside.
+    A program takes a part of a row; along the last axis, out of a block that holds all between its elements, unless
+    they are far apart. First a program checks that all elements lie inside.
     """
     (source,), (target,) = operands, results
     axis, step, start = call.parameters["axis"], call.parameters["step"], call.parameters["start"]
@@ -49,7 +49,9 @@ def copy_steps(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], res
     assert isinstance(start, Dim)
     rank = len(source.shape)
     last = axis == rank - 1
-    width = 1 if last else BLOCK
+    gap = abs(step) if last else 1
+    width = max(BLOCK // gap, 1)
+    span = (width - 1) * gap + 1  # elements of the source that a program's part lies in
     # a buffer of no elements carries the start, an expression of symbols and -1 where nothing is taken from the end
     carrier = entry.buffer([str(start + 1), "0"], i8)
 
@@ -58,9 +60,13 @@ def copy_steps(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], res
         target_at = [*k.program_ids[:-1], k.program_ids[-1] * width]
         source_at = list(target_at)
         source_at[axis] = k.dim(first, 0) - 1 + target_at[axis] * step
-        shape, squeezed = [1] * (rank - 1) + [width], range(rank - 1)
-        block = k.load(k.window(read, source_at, shape, indexing="element", squeezed=squeezed))
-        k.store(block, k.window(write, target_at, shape, indexing="element", squeezed=squeezed))
+        if last and step < 0:
+            source_at[axis] = source_at[axis] - (span - 1)
+        outer, squeezed = [1] * (rank - 1), range(rank - 1)
+        block = k.load(k.window(read, source_at, [*outer, span], indexing="element", squeezed=squeezed))
+        if last:
+            block = k.slice(block, [span - 1 if step < 0 else 0], [width], [step])
+        k.store(block, k.window(write, target_at, [*outer, width], indexing="element", squeezed=squeezed))
 
     def check(k: KernelBuilder) -> None:
         read, write, first = k.arguments
@@ -72,5 +78,5 @@ def copy_steps(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], res
 
     entry.launch("check_slice", [source, target, carrier], [entry.index(1)], check)
     sizes = [entry.dim(target, number) for number in range(rank)]
-    grid = [*sizes[:-1], sizes[-1] if last else (sizes[-1] + (BLOCK - 1)) // BLOCK]
+    grid = [*sizes[:-1], (sizes[-1] + (width - 1)) // width]
     entry.launch("strided_slice", [source, target, carrier], grid, body)

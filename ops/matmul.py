@@ -28,7 +28,7 @@ from .broadcasting import Shape, broadcast_shapes
 from .contract import NUMBERS, Array, Contract, promise
 from .elementwise import Flags, check_dtypes
 from .promotion import TensorValueLike, as_tensors
-from .reshaping import squeeze, unsqueeze
+from .reshaping import elements, squeeze, unsqueeze
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ FEW_ROWS = 16
 LONG_RUN, SHORT_RUN = 4096, 512
 """Columns of a program then: long runs where they come from memory, and where from a cache, work for several cores."""
 CACHED_BYTES = 1 << 24
-GPU_BLOCKS = Blocks(16, 128, 128)
-"""64 KiB of f32 of the right operand at a time, which is what shared memory holds."""
+GPU_BLOCKS = Blocks(32, 64, 64)
+"""In f32 40 KiB for both operands, the sums, and the new sums: they fit into the 48 KiB of shared memory of a block."""
 MULTIPLE = 32
 """Columns of a block are a multiple of this, so that no vector of them is cut."""
 
@@ -115,7 +115,8 @@ def _blocks(call: OpCall, few_rows: bool, size: int) -> Blocks:
     if few_rows:
         known = isinstance(inner, StaticDim) and isinstance(columns, StaticDim)
         is_cached = known and int(inner) * int(columns) * b.dtype.size_in_bytes <= CACHED_BYTES
-        run = (SHORT_RUN if is_cached else LONG_RUN) * 4 // size
+        share = 1 if isinstance(rows, StaticDim) and int(rows) <= 2 else 2  # several rows keep a second core busy, too
+        run = (SHORT_RUN if is_cached else LONG_RUN // share) * 4 // size
         return Blocks(_cut(rows, FEW_ROWS, 1), _cut(columns, run, MULTIPLE), _cut(inner, TILES.inner, 1))
     most = replace(TILES, rows=TILES.rows * 4 // size, inner=TILES.inner * 4 // size)
     return Blocks(_cut(rows, most.rows, 1), _cut(columns, most.columns, MULTIPLE), _cut(inner, most.inner, 1))
@@ -197,8 +198,21 @@ def _window(k: KernelBuilder, ref: Value, indices: Sequence[Value | int], block:
     return k.window(ref, indices, [1] * lead + list(block), squeezed=range(lead))
 
 
+def _multiply_adds(call: OpCall) -> Dim:
+    return elements(call.results[0].shape) * call.operands[0].shape[-1]
+
+
 MATMUL = register_op(
-    OpDef("matmul", "opaque", ("lhs", "rhs"), _infer, fastmath=True, has_epilogue=True, recipe=_recipe)
+    OpDef(
+        "matmul",
+        "opaque",
+        ("lhs", "rhs"),
+        _infer,
+        fastmath=True,
+        has_epilogue=True,
+        multiply_adds=_multiply_adds,
+        recipe=_recipe,
+    )
 )
 
 

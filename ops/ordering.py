@@ -283,28 +283,33 @@ def _infer_cumsum(operands: Sequence[TensorType], parameters: Mapping[str, Any])
 
 
 def _cumsum_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
-    """x [a, n, b]: a program carries the sums of some columns, element after element."""
+    """x [a, n, b]: a program carries the sums of some columns, element after element; one alone in a register."""
     exclusive, reverse = call.parameters["exclusive"], call.parameters["reverse"]
-    element = call.operands[0].dtype.to_element_type()
+    element, columns = call.operands[0].dtype.to_element_type(), 1 if call.operands[0].shape[2] == 1 else COLUMNS
 
     def body(k: KernelBuilder) -> None:
         read, write = k.arguments
         row, chunk = k.program_ids
-        size, start = k.dim(read, 1), chunk * COLUMNS
+        size, start = k.dim(read, 1), chunk * columns
 
         def window(ref: Value, place: Value) -> Value:
-            return k.window(ref, [row, place, start], [1, 1, COLUMNS], indexing="element", squeezed=[0, 1])
+            return k.window(ref, [row, place, start], [1, 1, columns], indexing="element", squeezed=[0, 1])
 
         def step(index: Value, total: Value) -> list[Value]:
             place = size - 1 - index if reverse else index
+            if columns == 1:
+                after = total + k.read(read, row, place, 0)
+                k.write(total if exclusive else after, write, row, place, 0)
+                return [after]
             after = total + k.load(window(read, place))
             k.store(total if exclusive else after, window(write, place))
             return [after]
 
-        k.for_loop(0, size, [k.constant(0, BlockType(element, [COLUMNS]))], step)
+        zero = k.constant(0, element if columns == 1 else BlockType(element, [columns]))
+        k.for_loop(0, size, [zero], step)
 
     (source,) = operands
-    grid = [entry.dim(source, 0), (entry.dim(source, 2) + (COLUMNS - 1)) // COLUMNS]
+    grid = [entry.dim(source, 0), (entry.dim(source, 2) + (columns - 1)) // columns]
     entry.launch("cumsum", [source, *results], grid, body)
 
 

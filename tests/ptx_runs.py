@@ -91,6 +91,18 @@ class PtxLaunches:
         return FailedCheck(kernel.name, place, op.message.data.format(*values))
 
 
+def run_entry(
+    module: ModuleOp, launches: PtxLaunches, arrays: Sequence[BufferSource], dims: Mapping[str, int] | None = None
+) -> machine.InterpreterResult:
+    """The entry function of ``module`` with every launch on the emulated GPU; arrays are changed in place."""
+    saved = machine.HANDLERS[tile.LaunchOp]
+    machine.HANDLERS[tile.LaunchOp] = launches.launch
+    try:
+        return machine.interpret(module, entry_of(module).sym_name.data, arrays, dims)
+    finally:
+        machine.HANDLERS[tile.LaunchOp] = saved
+
+
 def run_ptx(
     module: ModuleOp,
     arrays: Sequence[BufferSource],
@@ -99,15 +111,8 @@ def run_ptx(
     options: CompileOptions | None = None,
     blocks: int = MOST_BLOCKS,
 ) -> machine.InterpreterResult:
-    """The entry function of ``module`` with every launch on the emulated GPU; arrays are changed in place."""
-    launches = PtxLaunches(module, target, options or CompileOptions(), blocks)
-    handlers = machine.HANDLERS
-    saved = dict(handlers)
-    handlers[tile.LaunchOp] = launches.launch
-    try:
-        return machine.interpret(module, entry_of(module).sym_name.data, arrays, dims)
-    finally:
-        handlers.update(saved)
+    """Compiles a module and runs its entry function once, as ``run_entry`` does."""
+    return run_entry(module, PtxLaunches(module, target, options or CompileOptions(), blocks), arrays, dims)
 
 
 def check_ptx(
@@ -116,13 +121,14 @@ def check_ptx(
     options: CompileOptions | None = None,
     target: str = "sm_90",
     dims: Mapping[str, int] | None = None,
+    blocks: int = MOST_BLOCKS,
 ) -> machine.InterpreterResult:
     """The interpreter's and the emulated GPU's buffers are the same bits, the failed check too."""
     if isinstance(module, str):
         module = parse_module(module)
     expected, actual = ([array.copy() for array in arrays] for _ in range(2))
     wanted = machine.interpret(module, entry_of(module).sym_name.data, expected, dims)
-    failed = run_ptx(module, actual, dims, target, options).failed
+    failed = run_ptx(module, actual, dims, target, options, blocks).failed
     assert failed == wanted.failed, f"{failed} on the GPU, {wanted.failed} interpreted"
     for number, (some, other) in enumerate(zip(actual, expected, strict=True)):
         assert_same_bits(some, other, f"buffer {number}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, i64, UnitAttr
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -84,7 +84,7 @@ class ConvertTileToLoopsPass(ModulePass):
 def _branches(entry: func.FuncOp) -> bool:
     """Whether an entry function decides by what a kernel has put into memory.
 
-    Under nnan or ninf that may be poison, which is harmless as a number and undefined behaviour in a branch. LLVM knows of
-    it only where it sees the kernel and the branch in one function, so launches are not inlined then.
+    Under nnan or ninf that may be poison, which is harmless as a number and undefined behaviour in a branch. LLVM can
+    tell only where it sees the kernel and the branch in one function, so launches are not inlined then.
     """
     return any(isinstance(op, scf.IfOp | scf.WhileOp) for op in entry.body.walk())

@@ -12,6 +12,11 @@
     )
 
 What JAX's Pallas has is here under its name. Unlike there, kernels compile for the CPU. docs/kernels.md is the guide.
+
+To read the code: `specs` and `grid` are what a caller says, `mapping` resolves it for arrays. `call` is `pallas_call`;
+it has the kernel traced once (`prepare`, `kernel_trace`), where `tracing` has the values and `refs` the references,
+`control` the loops, and `numpy` the functions of blocks. `emission` puts a traced kernel into an entry function: of a
+call on arrays (`eager`), of a graph (`in_graph`), or of an op that is registered (`registering`, `op_arrays`).
 """
 
 from __future__ import annotations

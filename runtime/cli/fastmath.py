@@ -44,11 +44,11 @@ class Asked:
     "--torch",
     "torch_place",
     metavar="PLACE",
-    help="A function FILE.py:NAME of torch tensors, called in float64, or a file (.pt, .npz, .npy) of outputs.",
+    help="A function FILE.py:NAME of torch tensors, called in float64, or a file of outputs (.pt, .npz, .npy, ...).",
 )
 @click.option("--matrix", is_flag=True, help="The table of modes; the default if nothing else is asked for.")
 @click.option("--bisect", is_flag=True, help="The smallest set of ops that makes each mode differ from the baseline.")
-@click.option("--classify", metavar="FILE", help="Explain the outputs of another program (.npy, .npz, .pt) bit by bit.")
+@click.option("--classify", metavar="FILE", help="Explain another program's outputs bit by bit (.npy, .npz, .pt, ...).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("--html", metavar="FILE", help="Write a page with histograms and the graph, all in one file.")
 def command(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .bisect import Bisection, Site, bisect_flags
     from .classify import Classification, Explanation, classify, classify_graph
     from .comparison import OutputResult
+    from .explain import GraphReport, explain_graph
     from .fastmath import FastmathMatrix, ModeResult, fastmath_matrix
 
 __all__ = [
@@ -26,6 +27,8 @@ __all__ = [
     "classify_graph",
     "Classification",
     "Explanation",
+    "explain_graph",
+    "GraphReport",
 ]
 
 _MODULES = {
@@ -40,6 +43,8 @@ _MODULES = {
     "classify_graph": "classify",
     "Classification": "classify",
     "Explanation": "classify",
+    "explain_graph": "explain",
+    "GraphReport": "explain",
 }
 
 

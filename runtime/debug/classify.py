@@ -199,7 +199,7 @@ def classify_graph(
     Args:
         graph: a complete graph.
         theirs: the other program's outputs: in order, by name (``output_0`` and so on), or a file of them (``.npy``,
-            ``.npz``, ``.pt``). Outputs that are left out of a mapping are not looked at.
+            ``.npz``, ``.pt``, ...). Outputs that are left out of a mapping are not looked at.
         inputs: an array for each input, by name or in order; None makes seeded ones.
         weights: by name; those that are missing are seeded.
         options: what differences are counted from; None is the default mode.

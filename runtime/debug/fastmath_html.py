@@ -17,26 +17,14 @@ from .fastmath import FastmathMatrix, ModeResult
 from .fastmath_text import HEADINGS, matrix_row, same_bits_groups
 from .graph_picture import STYLE as PICTURE_STYLE
 from .graph_picture import graph_picture
+from .html_page import html_page
 from .modes import mode_options
 
 CONTRACTING = ("fast", "excess-fast")
 """The modes whose contractions the picture marks: the second one finds those of bf16 and f16."""
 
 STYLE = """
-:root { color-scheme: light dark; --paper: #fff; --card: #f6f7f9; --ink: #1c2024; --soft: #60646c; --line: #c3c7ce;
-  --mark: #ffe0b2; --mark2: #fff4e0; --strong: #c25e00; --cause: #b3123f; --bar: #3b6fb5; --good: #1a7f4b;
-  --bad: #b3123f; }
-@media (prefers-color-scheme: dark) { :root { --paper: #15171a; --card: #22262b; --ink: #e8eaed; --soft: #9aa0a8;
-  --line: #4a5058; --mark: #6b3d00; --mark2: #3d2a10; --strong: #ffa94d; --cause: #ff6b8b; --bar: #7aa7e0;
-  --good: #5fd19a; --bad: #ff6b8b; } }
-body { margin: 0 auto; max-width: 70rem; padding: 1.5rem; background: var(--paper); color: var(--ink);
-  font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } h3 { font-size: 1rem; margin-bottom: 0.3rem; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.15rem 0.7rem; text-align: right; border-bottom: 1px solid var(--line); }
-th:first-child, td:first-child { text-align: left; }
-.closer { color: var(--good); } .worse { color: var(--bad); } .soft { color: var(--soft); }
-.scroll { overflow-x: auto; } pre { background: var(--card); padding: 0.7rem; white-space: pre-wrap; }
+.closer { color: var(--good); } .worse { color: var(--bad); }
 .charts { display: flex; flex-wrap: wrap; gap: 1.5rem; } figure { margin: 0; } figcaption { font-weight: 600; }
 .bar { fill: var(--bar); } .axis { fill: var(--soft); font: 10px system-ui, sans-serif; text-anchor: middle; }
 .key { display: inline-block; width: 0.9em; height: 0.9em; border: 2px solid var(--strong); vertical-align: -0.1em; }
@@ -48,7 +36,6 @@ def page(graph: Graph, matrix: FastmathMatrix, bisections: Sequence[Bisection] =
     title = f"Numeric modes of graph {matrix.graph}"
     worked = [result for result in matrix.modes if result.problem is None]
     parts = [
-        f"<h1>{escape(title)}</h1>",
         f"<p>Inputs {escape(matrix.inputs)}. Baseline: {escape(matrix.baseline)}. Errors are distances from "
         f"{escape(matrix.reference)}.</p>",
         *(_output_section(worked, index) for index in range(len(worked[0].outputs) if worked else 0)),
@@ -56,11 +43,7 @@ def page(graph: Graph, matrix: FastmathMatrix, bisections: Sequence[Bisection] =
         *_causes(bisections),
         _graph_section(graph, bisections),
     ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width"><title>{escape(title)}</title>'
-        f"<style>{STYLE}{PICTURE_STYLE}</style></head>\n<body>\n{chr(10).join(filter(None, parts))}\n</body></html>\n"
-    )
+    return html_page(title, parts, STYLE + PICTURE_STYLE)
 
 
 def _output_section(worked: Sequence[ModeResult], index: int) -> str:

@@ -91,15 +91,21 @@ def _check(subject: str, wanted: TensorType, array: Array, bindings: dict[str, i
 
 def seeded_inputs(graph: Graph) -> list[Array]:
     """Normal numbers, integers 0 and 1, bools; the same for each run. All symbols get one size, at most 4096."""
-    size = LARGEST_SYMBOL
-    while size > 1 and any(_elements(input_type, size) > MOST_ELEMENTS for input_type in graph.input_types):
-        size //= 2
+    size = symbol_size(graph)
     generator = np.random.default_rng(SEED)
     arrays = []
     for input_type in graph.input_types:
         shape = tuple(int(dim) if isinstance(dim, StaticDim) else size for dim in input_type.shape)
         arrays.append(_random(generator, input_type, shape, 1.0))
     return arrays
+
+
+def symbol_size(graph: Graph) -> int:
+    """One size for all symbols of the inputs, such that none has many elements."""
+    size = LARGEST_SYMBOL
+    while size > 1 and any(_elements(input_type, size) > MOST_ELEMENTS for input_type in graph.input_types):
+        size //= 2
+    return size
 
 
 def _elements(tensor: TensorType, size: int) -> int:

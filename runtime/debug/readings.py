@@ -119,7 +119,7 @@ def _fused(preferred: int) -> Callable[[Trace, ApplyOp], Sequence[Array] | None]
 
     def replace(trace: Trace, op: ApplyOp) -> Sequence[Array] | None:
         role = _definition(op).contraction
-        if role not in ("sum", "difference"):
+        if role not in ("sum", "difference") or not op.output_types[0].dtype.is_float:
             return None
         for place in (preferred, 1 - preferred):
             product = op.arguments[place].owner
@@ -130,7 +130,7 @@ def _fused(preferred: int) -> Callable[[Trace, ApplyOp], Sequence[Array] | None]
                     a = exact.negate(a)
                 elif role == "difference":
                     addend = exact.negate(addend)
-                return [exact.fma(a, b, addend)] if a.dtype.kind != "i" else None
+                return [exact.fma(a, b, addend)]
         return None
 
     return replace

@@ -1,9 +1,18 @@
-"""Tensors that other programs wrote: ``.npy``, ``.npz``, and torch's ``.pt``. Nothing but tensors is unpickled."""
+"""Tensors in files: ``.max``, ``.npy``, ``.npz``, ``.safetensors`` and torch's ``.pt``.
+
+Files are data: nothing in them is executed. Opening one reads where its tensors lie; large ones are mapped, so that
+memory is taken for what is looked at.
+"""
 
 from __future__ import annotations
 
+import json
+import mmap
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -12,61 +21,252 @@ import numpy as np
 from halfulp.compiler.dtypes import DType
 from halfulp.compiler.errors import GraphError, GraphTypeError, HalfulpError, NotFoundError
 
+from ..checkpoint import MAPPED_FROM, SUFFIX, read_max_checkpoint
+from .torch_pickle import ForeignObjectError, TensorRecord, unpickle_tensors
 from .ulps import Array
 
-SUFFIXES = (".npy", ".npz", ".pt")
+SUFFIXES = (SUFFIX, ".npy", ".npz", ".safetensors", ".pt")
+
+_SAFETENSORS_TYPES = {
+    "BOOL": "bool", "U8": "uint8", "I8": "int8", "U16": "uint16", "I16": "int16", "U32": "uint32", "I32": "int32",
+    "U64": "uint64", "I64": "int64", "F16": "float16", "BF16": "bfloat16", "F32": "float32", "F64": "float64",
+    "F8_E4M3": "float8_e4m3fn", "F8_E5M2": "float8_e5m2",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StoredTensor:
+    """A tensor of a file; ``read`` gives its elements, mapped if there are many."""
+
+    name: str
+    path: Path
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+    read: Callable[[], Array]
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return prod(self.shape)
 
 
 def read_tensors(path: str | Path) -> dict[str, Array]:
-    """The tensors of a file by name; the only one of a ``.npy`` or ``.pt`` that gives it no name has the name "".
+    """The tensors of a file by name; the only one of a file that gives it no name has the name "".
 
-    A ``.pt`` may hold a tensor, or a dict or list of them, and needs torch (``pip install torch``).
+    A ``.pt`` may hold a tensor, or dicts and lists of them; torch need not be installed.
 
     Raises:
-        NotFoundError: there is no such file, or torch is not installed.
+        NotFoundError: there is no such file.
         GraphError: the file is damaged or of another kind.
         GraphTypeError: it holds something else than tensors.
     """
+    return {tensor.name: tensor.read() for tensor in open_tensors(path)}
+
+
+def open_tensors(path: str | Path) -> list[StoredTensor]:
+    """The tensors of a file in the order in which it holds them; raises as `read_tensors` does.
+
+    A name may come twice in a damaged archive. Of ``.max``, ``.npy`` and a single ``.pt`` it is "".
+    """
     path = Path(path)
-    if path.suffix not in SUFFIXES:
+    if path.suffix not in _OPENERS:
         raise GraphError(f"'{path}' must be a file of tensors: its name must end in {', '.join(SUFFIXES)}")
     if not path.is_file():
         raise NotFoundError(f"there is no file '{path}'")
     try:
-        return _torch_tensors(path) if path.suffix == ".pt" else _numpy_tensors(path)
+        return [_with_bfloat16(tensor) for tensor in _OPENERS[path.suffix](path)]
     except HalfulpError:
         raise
-    except (OSError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile) as error:
+    except ForeignObjectError as error:
+        raise GraphTypeError(
+            f"'{path}' holds more than tensors, which is not read: {error}; save tensors alone"
+        ) from None
+    except (OSError, ValueError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise GraphError(f"'{path}' cannot be read as {path.suffix}: {reason}") from None
 
 
-def _numpy_tensors(path: Path) -> dict[str, Array]:
+def _open_max(path: Path) -> Iterator[StoredTensor]:
+    array = read_max_checkpoint(path).array
+    yield StoredTensor("", path, array.shape, array.dtype, lambda: read_max_checkpoint(path).array)
+
+
+def _open_npy(path: Path) -> Iterator[StoredTensor]:
     """By what the file holds; numpy does not look at its name either."""
-    stored = np.load(path, allow_pickle=False)
-    if isinstance(stored, np.ndarray):
-        return {"": stored}
-    with stored:
-        return {name: stored[name] for name in stored.files}
+    if zipfile.is_zipfile(path):
+        yield from _open_npz(path)
+        return
+
+    def read() -> Array:
+        mode: Any = "r" if path.stat().st_size >= MAPPED_FROM else None
+        return np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
+
+    array = read()
+    yield StoredTensor("", path, array.shape, _element_type(array.dtype), read)
 
 
-def _torch_tensors(path: Path) -> dict[str, Array]:
-    import pickle
+def _open_npz(path: Path) -> Iterator[StoredTensor]:
+    if not zipfile.is_zipfile(path):
+        yield from _open_npy(path)
+        return
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            with archive.open(member) as file:
+                shape, in_columns, dtype, start = _npy_header(file)
+            element = _element_type(dtype)
+            if prod(shape) * dtype.itemsize != member.file_size - start:
+                raise ValueError(f"{member.filename} does not have the size that its header says")
+            if member.compress_type == zipfile.ZIP_STORED:
+                place = _member_offset(path, member) + start
+                order: Any = "F" if in_columns else "C"
+                read = partial(_mapped, path, place, shape, dtype, order)
+            else:
+                read = partial(_unpacked, path, member)
+            yield StoredTensor(member.filename.removesuffix(".npy"), path, shape, element, read)
 
-    try:
-        import torch
-    except ImportError:
-        raise NotFoundError(f"'{path}' needs torch, which is not installed; pip install torch") from None
-    try:
-        found = torch.load(path, map_location="cpu", weights_only=True)
-    except pickle.UnpicklingError:
-        raise GraphTypeError(f"'{path}' holds more than tensors, which is not read; save tensors alone") from None
-    if isinstance(found, torch.Tensor):
-        return {"": from_torch(found)}
-    named = found if isinstance(found, Mapping) else dict(enumerate(found)) if isinstance(found, list | tuple) else {}
-    if not named or not all(isinstance(value, torch.Tensor) for value in named.values()):
-        raise GraphTypeError(f"'{path}' must hold a tensor, or a dict or list of tensors; save them so")
-    return {str(name): from_torch(value) for name, value in named.items()}
+
+def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+    version = np.lib.format.read_magic(file)
+    reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, in_columns, dtype = reader(file)
+    return shape, in_columns, dtype, file.tell()
+
+
+def _unpacked(path: Path, member: zipfile.ZipInfo) -> Array:
+    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+
+
+def _open_safetensors(path: Path) -> Iterator[StoredTensor]:
+    """Eight bytes with the length of a header in JSON, the header, the data."""
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if size < 8 or length > size - 8:
+            raise ValueError("it is shorter than its header")
+        header = json.loads(file.read(length))
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        try:
+            dtype, shape, (start, end) = (
+                _dtype(_SAFETENSORS_TYPES[entry["dtype"]]),
+                entry["shape"],
+                entry["data_offsets"],
+            )
+            fits = 0 <= start <= end <= size - 8 - length and end - start == prod(shape) * dtype.itemsize
+        except (KeyError, TypeError, ValueError):
+            raise ValueError(f"the header says of '{name}' {entry!r}") from None
+        if not fits or not all(type(extent) is int and extent >= 0 for extent in shape):
+            raise ValueError(f"the data of '{name}' do not lie where the header says")
+        shape = tuple(shape)
+        yield StoredTensor(name, path, shape, dtype, partial(_mapped, path, 8 + length + start, shape, dtype))
+
+
+def _open_pt(path: Path) -> Iterator[StoredTensor]:
+    if not zipfile.is_zipfile(path):
+        raise ValueError("it is not the archive that torch writes since version 1.6; save it again with torch.save")
+    with zipfile.ZipFile(path) as archive:
+        members = {member.filename: member for member in archive.infolist()}
+        pickles = [name for name in members if name.rpartition("/")[2] == "data.pkl"]
+        if len(pickles) != 1:
+            raise ValueError("it has no data.pkl as torch.save writes it")
+        folder = pickles[0].removesuffix("data.pkl")
+        order = folder + "byteorder"
+        if order in members and archive.read(order) != b"little":
+            raise ValueError("its bytes are in big-endian order")
+        found = unpickle_tensors(archive.read(pickles[0]))
+    for name, record in _named(found, "", path):
+        member = members[f"{folder}data/{record.storage.key}"]
+        yield _torch_tensor(name, path, record, member)
+
+
+def _named(found: Any, name: str, path: Path) -> Iterator[tuple[str, TensorRecord]]:
+    """The tensors of nested containers, names joined by points; an item of a list has its number."""
+    if isinstance(found, TensorRecord):
+        yield name, found
+    elif isinstance(found, Mapping | list | tuple) and len(found):
+        items = found.items() if isinstance(found, Mapping) else enumerate(found)
+        for key, value in items:
+            yield from _named(value, f"{name}.{key}" if name else str(key), path)
+    else:
+        where = f"; '{name}' is {found!r}" if name else ""
+        raise GraphTypeError(f"'{path}' must hold a tensor, or a dict or list of tensors{where}; save them so")
+
+
+def _torch_tensor(name: str, path: Path, record: TensorRecord, member: zipfile.ZipInfo) -> StoredTensor:
+    dtype = _dtype(record.dtype)
+    if member.compress_type != zipfile.ZIP_STORED:
+        raise ValueError("its data are compressed, which torch.save does not do")
+    extent = 1 + sum((size - 1) * stride for size, stride in zip(record.shape, record.strides, strict=True))
+    if prod(record.shape) and (record.offset + extent) * dtype.itemsize > member.file_size:
+        raise ValueError(f"a tensor of shape {record.shape} lies partly outside of its data")
+
+    def read() -> Array:
+        if not prod(record.shape):
+            return np.zeros(record.shape, dtype)
+        flat = _mapped(path, _member_offset(path, member) + record.offset * dtype.itemsize, (extent,), dtype)
+        strides = [stride * dtype.itemsize for stride in record.strides]
+        return np.lib.stride_tricks.as_strided(flat, record.shape, strides, writeable=False)
+
+    return StoredTensor(name, path, record.shape, dtype, read)
+
+
+def _member_offset(path: Path, member: zipfile.ZipInfo) -> int:
+    """Where the data of a member begin: behind its own header, whose length the directory does not tell."""
+    with path.open("rb") as file:
+        file.seek(member.header_offset)
+        header = file.read(30)
+    return member.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+
+
+def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any], order: Any = "C") -> Array:
+    """Elements of a file from byte ``start`` on."""
+    needed = prod(shape) * dtype.itemsize
+    if start + needed > path.stat().st_size:
+        raise GraphError(f"'{path}' is cut short: its data would end at byte {start + needed}")
+    with path.open("rb") as file:
+        if needed < MAPPED_FROM:
+            file.seek(start)
+            content: bytes | mmap.mmap = file.read(needed)
+            start = 0
+        else:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return np.ndarray(shape, dtype, content, start, order=order)
+
+
+def _with_bfloat16(tensor: StoredTensor) -> StoredTensor:
+    """numpy's files have no name for bfloat16: they hold it as two bytes of no type."""
+    if tensor.dtype.kind != "V":
+        return tensor
+    element = _dtype("bfloat16")
+    return replace(tensor, dtype=element, read=lambda: tensor.read().view(element))
+
+
+def _element_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if dtype == np.dtype("V2"):
+        return dtype
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        raise ValueError(f"element type {dtype} is not one of bool, integers and floats of up to 64 bits")
+    return dtype
+
+
+@cache
+def _dtype(name: str) -> np.dtype[Any]:
+    import ml_dtypes
+
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+_OPENERS: dict[str, Callable[[Path], Iterator[StoredTensor]]] = {
+    SUFFIX: _open_max,
+    ".npy": _open_npy,
+    ".npz": _open_npz,
+    ".safetensors": _open_safetensors,
+    ".pt": _open_pt,
+}
 
 
 def from_torch(tensor: Any) -> Array:

@@ -141,7 +141,7 @@ def test_recorded_outputs_as_reference(folder: Path) -> None:
         (
             ["model.py:axpy", "--inputs", "model.py"],
             1,
-            "'model.py' must be a file of tensors: its name must end in .npy, .npz, .pt",
+            "'model.py' must be a file of tensors: its name must end in .max, .npy, .npz, .safetensors, .pt",
         ),
         (
             ["model.py:axpy", "--torch", "model.py:refrence"],

@@ -4,10 +4,12 @@ the number of threads and the fusion; and their values are those of the same pro
 
 from __future__ import annotations
 
+import contextlib
+import io
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from xdsl.dialects.func import FuncOp
 from halfulp import ops
 from halfulp.compiler import CompileOptions, DType, Graph, TensorType, TensorValue
 from halfulp.compiler.codegen.cpu import host_target
-from halfulp.compiler.dialects.graph import ApplyOp
+from halfulp.compiler.dialects.graph import ApplyOp, DenseDataAttr, PrintOp
 from halfulp.compiler.interpreter import interpret
 from halfulp.compiler.passes.fuse_ops import BOUNDARY
 from halfulp.compiler.pipeline import lower
@@ -30,6 +32,7 @@ F32, I64 = DType.float32, DType.int64
 WIDTHS = (128, 256, 512)
 
 quick = settings(max_examples=5, phases=[Phase.explicit, Phase.reuse, Phase.generate], deadline=None)
+few = settings(quick, max_examples=2)  # each compiles five times
 places = st.integers(0, 20)
 
 EXACT: dict[str, Callable[[Any, Any], Any]] = {
@@ -166,8 +169,12 @@ def interpreted(graph: Graph, inputs: Sequence[Array], **options: Any) -> list[b
     module = graph.module
     lower(module, "tile", chosen_options, host_target(chosen_options.vector_bits))
     (entry,) = (op for op in module.ops if isinstance(op, FuncOp))
+    assert entry.arg_attrs is not None
     constants = [
-        np.frombuffer(attributes.data["halfulp.data"].data, np.dtype("int64" if "i64" in str(kind) else "float32"))
+        np.frombuffer(
+            cast(DenseDataAttr, attributes.data["halfulp.data"]).data,
+            np.dtype("int64" if "i64" in str(kind) else "float32"),
+        )
         for attributes, kind in zip(entry.arg_attrs.data, entry.function_type.inputs, strict=True)
         if "halfulp.data" in attributes.data
     ]
@@ -196,7 +203,7 @@ def test_values_are_those_of_numpy(region: Region, turn: int) -> None:
 
 
 @pytest.mark.parametrize("mode", ["off", "on", "fast"])
-@quick
+@few
 @given(region=regions([*sorted(EXACT), *sorted(ROUNDED)]), turn=st.integers(0, 1), size=st.sampled_from([1, 3, 17]))
 def test_interpreted_compiled_and_unfused_give_the_same_bits(mode: Any, region: Region, turn: int, size: int) -> None:
     inputs = inputs_for(size, turn)
@@ -210,6 +217,14 @@ def test_interpreted_compiled_and_unfused_give_the_same_bits(mode: Any, region: 
         if isinstance(op, ApplyOp):
             op.attributes[BOUNDARY] = UnitAttr()
     assert compiled(apart, inputs, fp_contract=mode) == wanted, "op by op"
+    printing = graph_of(region, steps)
+    applied = [op for op in printing._op.walk() if isinstance(op, ApplyOp)]
+    for op in applied[:: max(len(applied) // 8, 1)]:
+        block = op.parent
+        assert block is not None
+        block.insert_op_after(PrintOp(op.outputs[0], "looked at"), op)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert compiled(printing, inputs, fp_contract=mode) == wanted, "printing"
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])

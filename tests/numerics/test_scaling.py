@@ -10,8 +10,11 @@ from differential import WIDTHS, check_both_ways, entry_of
 from tile_programs import build
 from xdsl.context import Context
 
+from halfulp.compiler.codegen.cpu import host_target
 from halfulp.compiler.interpreter import interpret
+from halfulp.compiler.options import CompileOptions
 from halfulp.compiler.passes.expand_math import ExpandMathPass
+from halfulp.compiler.pipeline import emit
 from halfulp.compiler.tile_builder import KernelBuilder
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
@@ -61,3 +64,11 @@ def test_scale_op_gives_the_bits_of_exact_steps(upper_bounded: bool) -> None:
         number = plain == plain
         assert np.array_equal(number, scaled == scaled)
         assert plain[number].tobytes() == scaled[number].tobytes()
+
+
+@pytest.mark.parametrize("bits", WIDTHS)
+def test_only_targets_with_the_instruction_use_it(bits: int) -> None:
+    arrays = [np.zeros(BLOCK, np.float32)] * 3
+    module = build(arrays, [1], lambda k: exponentials(k, False))
+    text = emit(module, "asm", CompileOptions(vector_bits=bits))
+    assert ("vscalefps" in text) is host_target(bits).scales is (bits == 512)

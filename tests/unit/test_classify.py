@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,7 @@ import numpy as np
 import pytest
 
 from halfulp import ops
-from halfulp.compiler import CompileOptions, DType, Graph, GraphError, GraphTypeError, NotFoundError, TensorType
+from halfulp.compiler import CompileOptions, DType, Graph, GraphError, GraphTypeError, TensorType
 from halfulp.compiler.interpreter.exact import fma
 from halfulp.runtime.debug import classify, classify_graph
 from halfulp.runtime.debug.classify import NONE, element_labels
@@ -205,89 +203,3 @@ def test_bf16_in_a_file_of_numpy_is_found_by_its_bits(tmp_path: Path) -> None:
     np.save(tmp_path / "out.npy", (x * 2).astype(ml_dtypes.bfloat16))
     assert np.load(tmp_path / "out.npy").dtype.kind == "V"
     assert classify_graph(graph, str(tmp_path / "out.npy"), [x])["output_0"].differing == 0
-
-
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    (tmp_path / "x.npy").write_bytes(b"nonsense")
-    (tmp_path / "x.npz").write_bytes(b"nonsense")
-    np.save(tmp_path / "o.npy", np.array([{}], object), allow_pickle=True)
-    for name, text in (
-        ("x.npy", "cannot be read as .npy: "),
-        ("x.npz", "cannot be read as .npz: "),
-        ("o.npy", "cannot be read as .npy: Object arrays cannot be loaded when allow_pickle=False"),
-    ):
-        with pytest.raises(GraphError) as error:
-            read_tensors(tmp_path / name)
-        assert str(error.value).startswith(f"'{tmp_path / name}' {text}")
-        assert "\n" not in str(error.value)
-    with pytest.raises(NotFoundError, match=r"^there is no file 'none.npy'$"):
-        read_tensors("none.npy")
-    with pytest.raises(GraphError, match=r"^'x.bin' must be a file of tensors: its name must end in .npy, .npz, .pt$"):
-        read_tensors("x.bin")
-
-
-class FakeTensor:
-    """As much of torch.Tensor as reading needs."""
-
-    def __init__(self, array: Array, dtype: str = "float32") -> None:
-        self.array, self.dtype = array, dtype
-
-    def detach(self) -> FakeTensor:
-        return self
-
-    cpu = contiguous = detach
-
-    def view(self, dtype: str) -> FakeTensor:
-        return FakeTensor(self.array.view(dtype), dtype)
-
-    def numpy(self) -> Array:
-        return self.array
-
-
-def fake_torch(monkeypatch: pytest.MonkeyPatch, content: Any) -> list[dict[str, Any]]:
-    """A module ``torch`` whose ``load`` gives ``content``; the list receives the keywords that it is called with."""
-    calls: list[dict[str, Any]] = []
-
-    def load(path: Path, **keywords: Any) -> Any:
-        calls.append(keywords)
-        if isinstance(content, Exception):
-            raise content
-        return content
-
-    module = types.ModuleType("torch")
-    vars(module).update(Tensor=FakeTensor, bfloat16="bfloat16", int16="int16", load=load)
-    monkeypatch.setitem(sys.modules, "torch", module)
-    return calls
-
-
-def test_files_of_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x.pt"
-    path.write_bytes(b"")
-    bits = np.array([0x3F80], np.int16)
-    calls = fake_torch(monkeypatch, {"a": FakeTensor(np.ones(2)), "b": FakeTensor(bits, "bfloat16")})
-    found = read_tensors(path)
-    assert calls == [{"map_location": "cpu", "weights_only": True}]
-    assert (found["a"].tolist(), found["b"].tolist(), found["b"].dtype) == ([1, 1], [1], ml_dtypes.bfloat16)
-    fake_torch(monkeypatch, [FakeTensor(np.ones(1)), FakeTensor(np.zeros(1))])
-    assert list(read_tensors(path)) == ["0", "1"]
-    fake_torch(monkeypatch, FakeTensor(np.ones(1)))
-    assert list(read_tensors(path)) == [""]
-
-
-def test_files_of_torch_with_more_than_tensors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import pickle
-
-    path = tmp_path / "x.pt"
-    path.write_bytes(b"")
-    for content, message in (
-        ({"a": 1}, f"'{path}' must hold a tensor, or a dict or list of tensors; save them so"),
-        (pickle.UnpicklingError("no"), f"'{path}' holds more than tensors, which is not read; save tensors alone"),
-    ):
-        fake_torch(monkeypatch, content)
-        with pytest.raises(GraphTypeError) as error:
-            read_tensors(path)
-        assert str(error.value) == message
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(NotFoundError) as missing:
-        read_tensors(path)
-    assert str(missing.value) == f"'{path}' needs torch, which is not installed; pip install torch"

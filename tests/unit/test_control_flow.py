@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 import pytest
@@ -125,7 +125,7 @@ def test_carried_values_change_places_under_other_shapes() -> None:
 
 def test_a_carried_value_reshaped_to_itself_and_one_that_is_captured() -> None:
     def forward(x: TensorValue, m: TensorValue) -> list[TensorValue]:
-        def body(i: TensorValue, v: TensorValue, w: TensorValue, c: TensorValue) -> list[TensorValue]:
+        def body(i: TensorValue, v: TensorValue, w: TensorValue, c: TensorValue) -> list[Any]:
             return [i + 1, ops.reshape(v, v.shape), x * 3, 4.0]
 
         start = [counter(), x, x, ops.constant(1.0, F32)]
@@ -215,7 +215,7 @@ def test_every_element_type_is_carried(name: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 1, 5, 5000])
 def test_sizes_with_names_and_empty_values(size: int) -> None:
-    def forward(x: TensorValue, y: TensorValue) -> list[TensorValue]:
+    def forward(x: TensorValue, y: TensorValue) -> TensorValue:
         def body(i: TensorValue, joined: TensorValue) -> list[TensorValue]:
             half = ops.slice_tensor(joined, [slice(0, Dim("n"))])
             return [i + 1, ops.concat([joined[Dim("n") :], half + 1])]
@@ -377,7 +377,8 @@ def test_contraction_and_flags_hold_inside() -> None:
     generator = np.random.default_rng(1)
     a, b = generator.standard_normal((2, 50)).astype(np.float32)
     exact = a.astype(np.float64), b.astype(np.float64)
-    for mode, count in (("fast", 3), ("off", 0)):
+    cases: tuple[tuple[Literal["fast", "off"], int], ...] = (("fast", 3), ("off", 0))
+    for mode, count in cases:
         model = InferenceSession().load(graph, CompileOptions(fp_contract=mode))
         report = model.numerics_report()
         assert [part.product for part in report] == ["mul"] * count
@@ -402,7 +403,8 @@ def test_small_floats_are_rounded_where_they_cross_the_border_of_a_region() -> N
 
     x = np.array([1.25, 3.5, -0.75], ml_dtypes.bfloat16)
     graph = Graph("g", forward, [TensorType(BF16, [3])])
-    for mode in ("round-each", "excess"):
+    modes: tuple[Literal["round-each", "excess"], ...] = ("round-each", "excess")
+    for mode in modes:
         options = CompileOptions(bf16=mode, fp_contract="off")
         (result,) = InferenceSession().load(graph, options).execute(x)
         wanted = x
@@ -574,7 +576,7 @@ CASES: list[Case] = [
     (
         "predicate_count",
         [COUNT],
-        lambda n: ops.while_loop(n, lambda n: [n > 0, n > 1], lambda n: n - 1),
+        lambda n: ops.while_loop(n, lambda n: cast(Any, [n > 0, n > 1]), lambda n: n - 1),
         GraphError,
         "ops.while_loop: predicate returns 2 values, but it decides by 1; return one for each, in order",
     ),
@@ -682,7 +684,7 @@ def test_output_and_sizes_that_the_data_decides_are_refused_inside() -> None:
             f"graph 'g': output() is called inside {place}; return the values from it instead"
         )
         with pytest.raises(GraphError) as caught:
-            ops.cond(p, None, lambda: None, lambda: ops.nonzero(x, "count") and None)  # sizes inside
+            ops.cond(p, [], list, lambda: ops.nonzero(x, "count"))  # sizes inside
         place = f"else_fn of ops.cond at {__file__}:{line_of('# sizes inside')}"
         assert caught.value.message == (
             f"ops.nonzero: defines the size 'count', which is not possible inside {place}, since "

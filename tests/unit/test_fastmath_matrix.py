@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 from collections.abc import Mapping
 from html.parser import HTMLParser
 from typing import Any
@@ -26,9 +28,11 @@ from halfulp.compiler import (
 from halfulp.compiler.interpreter.exact import fma
 from halfulp.runtime.debug import FastmathMatrix, bisect_flags, fastmath_matrix
 from halfulp.runtime.debug.comparison import verdict_of
+from halfulp.runtime.debug.contractions import contracted_ops
 from halfulp.runtime.debug.fastmath_html import page
 from halfulp.runtime.debug.graph_picture import MOST_NODES, graph_picture
-from halfulp.runtime.debug.modes import MODES
+from halfulp.runtime.debug.modes import MODES, mode_options
+from halfulp.runtime.debug.torch_reference import torch_reference
 from halfulp.runtime.debug.ulps import ulp_distance
 
 F32 = DType.float32
@@ -229,6 +233,76 @@ def test_reference_that_does_not_fit() -> None:
         GraphError, match=r"^output 0 of the reference has shape \[3\], but that of graph 'axpy' has \[4\]$"
     ):
         fastmath_matrix(axpy(), triple(4), reference=[np.zeros(3)])
+
+
+class FakeTensor:
+    """As much of torch.Tensor as a reference needs."""
+
+    dtype = "float64"
+
+    def __init__(self, array: Array) -> None:
+        self.array = array
+
+    def __add__(self, other: FakeTensor) -> FakeTensor:
+        return FakeTensor(self.array + other.array)
+
+    def __mul__(self, other: FakeTensor) -> FakeTensor:
+        return FakeTensor(self.array * other.array)
+
+    def detach(self) -> FakeTensor:
+        return self
+
+    cpu = contiguous = detach
+
+    def numpy(self) -> Array:
+        return self.array
+
+
+@pytest.fixture
+def fake_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = types.ModuleType("torch")
+    vars(module).update(Tensor=FakeTensor, bfloat16="bfloat16", from_numpy=FakeTensor)
+    monkeypatch.setitem(sys.modules, "torch", module)
+
+
+@pytest.mark.usefixtures("fake_torch")
+def test_function_of_torch_tensors_is_a_reference() -> None:
+    def in_torch(a: FakeTensor, b: FakeTensor, c: FakeTensor) -> FakeTensor:
+        assert a.array.dtype == np.float64
+        return a * b + c
+
+    matrix = fastmath_matrix(axpy(), triple(), modes=["fast"], reference=torch_reference(in_torch), timed=False)
+    own = fastmath_matrix(axpy(), triple(), modes=["fast"], timed=False)
+    assert matrix.reference == "torch's in_torch in float64"
+    assert matrix.modes[0].outputs[0].error == pytest.approx(own.modes[0].outputs[0].error)
+
+
+@pytest.mark.usefixtures("fake_torch")
+def test_function_of_torch_tensors_that_fails() -> None:
+    with pytest.raises(
+        GraphError, match=r"^<lambda> fails on the inputs in float64: ZeroDivisionError: division by zero$"
+    ):
+        fastmath_matrix(axpy(), triple(), reference=torch_reference(lambda a, b, c: 1 / 0), timed=False)
+    with pytest.raises(GraphTypeError, match=r"^<lambda> must return a tensor, or a list or tuple of them, not 7$"):
+        fastmath_matrix(axpy(), triple(), reference=torch_reference(lambda a, b, c: 7), timed=False)
+
+
+def test_contracted_ops_by_number() -> None:
+    def forward(a: TensorValue, b: TensorValue) -> list[TensorValue]:
+        product = ops.mul(a, b)  # 0
+        return [
+            ops.add(product, a),  # 1
+            ops.negate(ops.sub(b, product)),  # 2, 3
+            ops.add(ops.mul(a, a), ops.mul(b, b)),  # 4, 5, 6
+            ops.add(a, b),
+        ]
+
+    graph = Graph("g", forward, [TensorType(F32, ["n"])] * 2)
+    assert contracted_ops(graph, mode_options("fast")) == {1: 0, 2: 0, 6: 4}
+    assert contracted_ops(graph, mode_options("on")) == {}
+    small = Graph("g", forward, [TensorType(DType.bfloat16, ["n"])] * 2)
+    assert contracted_ops(small, mode_options("fast")) == {}
+    assert contracted_ops(small, mode_options("excess-fast")) == {1: 0, 2: 0, 6: 4}
 
 
 class Checker(HTMLParser):

@@ -648,3 +648,19 @@ def test_equal_calls_are_traced_once() -> None:
     assert len(traced_kernels) == known
     call(18.0)
     assert len(traced_kernels) == known + 1
+
+
+# -- offsets beyond int32
+
+
+def test_offsets_beyond_int32_are_exact_as_starts_and_wrap_as_numbers(interpret: bool) -> None:
+    def kernel(x_ref: Any, o_ref: Any, n_ref: Any) -> None:
+        far = pl.program_id(0) * 65536 * 65536
+        o_ref[...] = pl.load(x_ref, pl.ds(far, 3), other=-1.0)
+        n_ref[0] = far + 1
+
+    shapes = [pl.ShapeDtypeStruct((6,), "float32"), pl.ShapeDtypeStruct((2,), "int32")]
+    specs = [THREES, pl.BlockSpec((1,), lambda i: i)]
+    o, n = pl.pallas_call(kernel, shapes, grid=2, out_specs=specs, interpret=interpret)(X)
+    equal(o, np.array([0, 1, 2, -1, -1, -1], np.float32))
+    equal(n, np.array([1, 1], np.int32))

@@ -12,6 +12,9 @@ from ..tile_to_loops.loop_builder import Index
 from ..tile_to_loops.strips import Materialised
 from .blocks import ThreadStrips, allocate, materialise
 
+BANDS = (8, 4, 2)
+"""Sums that a thread may hold, the most first."""
+
 
 class Dot:
     """One product being lowered."""
@@ -23,22 +26,32 @@ class Dot:
         (self.m, self.k), self.n = self.a.shape, self.b.shape[1]
         self.target: Materialised = allocate(strips, (self.m, self.n), self.element)
 
+    @property
+    def band(self) -> int:
+        """Rows of a column that one thread takes together, so that it reads the right operand once for all of them."""
+        fits = [rows for rows in BANDS if self.m % rows == 0 and self.m // rows * self.n >= self.strips.threads.threads]
+        return fits[0] if fits else 1
+
     def lower(self) -> None:
-        self.strips.threads.spread(self.m * self.n, self._element)
+        band = self.band
+        self.strips.threads.spread(self.m // band * self.n, lambda index: self._column(index, band))
         self.strips.blocks[self.op.result] = self.target
 
-    def _element(self, index: Index) -> None:
+    def _column(self, index: Index, band: int) -> None:
+        """``band`` elements of one column of the result."""
         builder = self.strips.builder
-        row, column = self.strips.coordinates((self.m, self.n), index)
-        start = self.strips.element(self.op.acc, (row, column))
+        first, column = self.strips.coordinates((self.m // band, self.n), index)
+        rows = [builder.add(builder.mul(first, band), number) for number in range(band)]
+        starts = [self.strips.element(self.op.acc, (row, column)) for row in rows]
 
         def step(at: Index, held: list[SSAValue]) -> list[SSAValue]:
-            left = self._read(self.a, builder.add(builder.mul(row, self.k), at))
             right = self._read(self.b, builder.add(builder.mul(at, self.n), column))
-            return [self._multiply_add(left, right, held[0])]
+            left = [self._read(self.a, builder.add(builder.mul(row, self.k), at)) for row in rows]
+            return [self._multiply_add(a, right, total) for a, total in zip(left, held, strict=True)]
 
-        (total,) = builder.loop(0, self.k, 1, [start], step)
-        builder.store(total, self.target.memory, index)
+        totals = builder.loop(0, self.k, 1, starts, step)
+        for row, total in zip(rows, totals, strict=True):
+            builder.store(total, self.target.memory, builder.add(builder.mul(row, self.n), column))
 
     def _read(self, block: Materialised, index: Index) -> SSAValue:
         """An element of an operand, widened to the type of the sum."""

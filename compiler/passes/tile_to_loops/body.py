@@ -105,6 +105,7 @@ class BodyLowering:
         for result in op.results:
             if result in self.placement.forced:
                 self.materialise(result)
+        self.strips.ahead = frozenset()
 
     def _elementwise(self, op: Operation) -> None:
         (result,) = op.results

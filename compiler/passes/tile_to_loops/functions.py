@@ -122,6 +122,14 @@ def _lower_check(
     builder.if_(failed, [], fail)
 
 
+def _verify_frame(kernel: tile.KernelOp, nbytes: int) -> None:
+    if nbytes > FRAME_BYTES:
+        raise DiagnosticException(
+            f"tile.kernel @{kernel.sym_name.data}: its blocks take {nbytes} bytes of stack, but"
+            f" {FRAME_BYTES} is the most; use fewer blocks"
+        )
+
+
 def lower_kernel(
     kernel: tile.KernelOp, lanes: int, contract: StringAttr | None, prints: Mapping[Print, int]
 ) -> tuple[func.FuncOp, ArenaBlocks]:
@@ -168,11 +176,7 @@ def lower_kernel(
     builder.mark_natural(last)
     builder.loop(first, builder.min(last, MOST_PROGRAMS), 1, (), one)
     builder.insert(func.ReturnOp())
-    if builder.frame_bytes > FRAME_BYTES:
-        raise DiagnosticException(
-            f"tile.kernel @{kernel.sym_name.data}: its blocks take {builder.frame_bytes} bytes of stack, but"
-            f" {FRAME_BYTES} is the most; use fewer blocks"
-        )
+    _verify_frame(kernel, builder.frame_bytes)
     blocks.verify()
     take_block_arguments(function)
     return function, blocks
@@ -188,8 +192,9 @@ def launch_function(
 ) -> func.FuncOp:
     """``@kernel.launch(status, launch, grid sizes..., arguments...)`` runs all programs, unless a check has failed.
 
-    Several threads share them where that pays, each with an arena of ``arena_bytes`` for ``blocks``. This stands once for each kernel, so that an entry function, which may
-    launch hundreds, stays without control flow: passes take time quadratic in the blocks of a function.
+    Several threads share them where that pays, each with an arena of ``arena_bytes`` for ``blocks``. This stands once
+    for each kernel, so that an entry function, which may launch hundreds, stays without control flow: passes take time
+    quadratic in the blocks of a function.
     """
     rank, name = kernel.grid_rank, kernel.sym_name.data
     own = [lowered for argument in kernel.arguments for lowered in lowered_types(argument.type)]

@@ -8,17 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import AnyFloat, VectorType
+from xdsl.dialects.builtin import AnyFloat, VectorType, i1
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from ...dialects import tile
+from ...dialects import tile, vector_ext
 from ...dialects.tile.compute import CHUNK
 from ...dialects.tile.reduction import identity, safe_flags
 from ...dialects.tile.types import element_type, shape_of
 from .columns import Columns, Strip, ceil_power_of_two
 from .loop_builder import Index, LoopBuilder
 from .strips import Bounds, Memo, Strips
+from .tails import quiet_from, uniform_tail
 from .views import storage_type
 from .walls import allocate, flat_index, materialise
 
@@ -95,6 +96,7 @@ class MinorReduction:
         self.columns = Columns(strips, self.size, lanes, lanes_of_r // lanes)
         self.columns.limit = limit_of(strips, op)
         self.combine = combiner(strips.builder, op)
+        self.quiet: Index = self.size
 
     def row(self, at: tuple[Index, ...]) -> SSAValue:
         """The result for one row."""
@@ -103,6 +105,8 @@ class MinorReduction:
         if limit != self.size:
             bounds.limits.append(limit)
         full = self.strips.columns(at, [self.op.operand], self.size, self.columns.width, bounds)
+        if limit == self.size and uniform_tail(self.strips, self.op.operand, self.columns.width):
+            self.quiet = quiet_from(self.strips, self.op.operand, at, bounds, self._changes_nothing_twice)
 
         def chunk(lower: Index, total: list[SSAValue]) -> Sequence[SSAValue]:
             upper = builder.min(builder.add(lower, CHUNK), limit)
@@ -124,9 +128,24 @@ class MinorReduction:
         lanes = columns.rounds(at, lower, middle, [start] * columns.vectors, self._round)
         if middle is upper or middle == upper:
             return self._tree(lanes)
+        if not isinstance(self.quiet, int):
+            # From a whole round of the last columns on, lanes stay as they are.
+            rounds = builder.div(builder.add(self.quiet, columns.width - 1), columns.width)
+            quiet = builder.max(builder.mul(rounds, columns.width), lower)
+            upper = builder.min(upper, builder.add(quiet, columns.width))
         if columns.vectors == 1:
             return self._tree(columns.edge(at, middle, upper, lanes, self._round))
         return self._tree(self._edge(at, middle, upper, lanes))
+
+    def _changes_nothing_twice(self, element: SSAValue) -> SSAValue:
+        """Whether a lane that has taken ``element`` once stays as it is when it takes it again."""
+        builder, kind = self.strips.builder, self.op.kind.data
+        if kind in ("add", "xor", "mul"):
+            neutral = builder.scalar(int(kind == "mul"), self.element)
+            if isinstance(self.element, AnyFloat):
+                return builder.emit(vector_ext.CmpFOp("oeq", element, neutral))
+            return builder.compare("eq", element, neutral)
+        return builder.scalar(1, i1)
 
     def _edge(self, at: tuple[Index, ...], middle: Index, upper: Index, lanes: list[SSAValue]) -> list[SSAValue]:
         """The rest of a chunk: which lanes of R a vector belongs to depends on its column, so they wait in memory."""

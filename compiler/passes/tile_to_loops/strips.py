@@ -74,7 +74,7 @@ def _same_place_operands(op: Operation | Block) -> tuple[SSAValue, ...]:
     return tuple(operand for operand in op.operands if shape_of(operand.type))
 
 
-def _repeats_column(op: Operation) -> bool:
+def repeats_column(op: Operation) -> bool:
     """Whether every column of a row of the result is the one column of a row of the operand."""
     return isinstance(op, tile.BroadcastOp) and shape_of(op.operand.type)[-1] == 1
 
@@ -179,7 +179,7 @@ class Strips:
             return [] if op.mask is None else [(op.mask, row, shift)]
         if isinstance(op, tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp):
             source_row, offset = self._operand_row(op, row)
-            if not _repeats_column(op):
+            if not repeats_column(op):
                 return [(op.operand, source_row, self.builder.add(shift, offset))]
             key = (op.operand, source_row)
             if key not in self._row_memo:
@@ -250,7 +250,7 @@ class Strips:
         self, op: tile.BroadcastOp | tile.TransposeOp | tile.SliceOp | tile.ReshapeOp, point: Point, memo: Memo
     ) -> SSAValue:
         row, offset = self._operand_row(op, point.row)
-        if _repeats_column(op):
+        if repeats_column(op):
             scalar = self.evaluate(op.operand, Point(row, 0, 1, masked=True), memo)
             return self.builder.splat(scalar, point.lanes)
         column = self.builder.add(point.column, offset)

@@ -16,7 +16,8 @@ from ...dialects import tile, vector_ext
 from ...dialects.tile.types import element_type, shape_of
 from .columns import Columns, Strip, ceil_power_of_two
 from .loop_builder import INDEX, Index, lanes_of
-from .strips import Memo, Point, Strips
+from .strips import Bounds, Memo, Point, Strips
+from .tails import quiet_from, uniform_tail
 from .walls import allocate, write_block
 
 MOST_IN_REGISTERS = 16
@@ -44,9 +45,21 @@ class TopMerge:
         (size,) = shape_of(op.values.type)
         columns = Columns.for_stores(strips, size)
         candidates = [op.values, op.indices]
-        full = strips.columns((), candidates, size, columns.width)
-        columns.run((), full, 0, size, list(self._entry(self.entries - 1)), self._round)
+        bounds = Bounds()
+        full = strips.columns((), candidates, size, columns.width, bounds)
+        middle = columns.middle(full, 0, size)
+        last = columns.rounds((), 0, middle, list(self._entry(self.entries - 1)), self._round)
+        upper: Index = size
+        if uniform_tail(strips, op.values, columns.lanes):
+            upper = quiet_from(strips, op.values, (), bounds, lambda element: self._is_less(element, last[0]))
+        columns.edge((), middle, upper, last, self._round)
         strips.clear_row()
+
+    def _is_less(self, value: SSAValue, last: SSAValue) -> SSAValue:
+        """Whether a candidate cannot get among the entries, whatever its index; true for a NaN."""
+        if self.is_float:
+            return self.builder.emit(vector_ext.CmpFOp("ult", value, last))
+        return self.builder.compare("slt", value, last)
 
     def _entry(self, position: Index) -> tuple[SSAValue, SSAValue]:
         load = self.builder.load

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 
 from xdsl.dialects import arith, vector
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
+from xdsl.dialects.builtin import DenseArrayBase, DenseIntOrFPElementsAttr, i64
 from xdsl.ir import Attribute, SSAValue
 
 from ...dialects import tile, vector_ext
@@ -16,6 +16,9 @@ from .columns import UNROLL, Columns, Strip
 from .loop_builder import Index
 from .strips import Materialised, Memo, Strips, strides_of
 from .views import RefView, address, storage_type
+
+MOST_SHUFFLED = 2
+"""Steps up to this take one or two vectors for each vector of their elements."""
 
 
 def flat_index(strips: Strips, shape: Sequence[int], row: Sequence[Index], column: Index = 0) -> Index:
@@ -120,16 +123,42 @@ def lower_gathered(strips: Strips, op: tile.TransposeOp | tile.SliceOp) -> None:
         origin = sum(start * stride for (start, _), stride in zip(op.ranges, strides, strict=True))
         steps = [step * stride for (_, step), stride in zip(op.ranges, strides, strict=True)]
     target = allocate(strips, shape, element_type(op.result.type))
-    builder = strips.builder
+    builder, step = strips.builder, steps[-1]
+    whole = shape[-1] // strips.lanes * strips.lanes if 1 <= abs(step) <= MOST_SHUFFLED else 0
 
-    def element(at: tuple[Index, ...]) -> None:
-        index: Index = origin
-        for position, step in zip(at, steps, strict=True):
-            index = builder.add(index, builder.mul(position, step))
-        builder.store(builder.load(source.memory, index, 1), target.memory, flat_index(strips, shape, at[:-1], at[-1]))
+    def row(at: tuple[Index, ...]) -> None:
+        first: Index = origin
+        for position, stride in zip(at, steps[:-1], strict=True):
+            first = builder.add(first, builder.mul(position, stride))
 
-    builder.nest(list(shape), element)
+        def some(column: Index, lanes: int) -> Sequence[SSAValue]:
+            index = builder.add(first, builder.mul(column, step))
+            value = _every(strips, source.memory, index, step, lanes)
+            builder.store(value, target.memory, flat_index(strips, shape, at, column))
+            return ()
+
+        builder.loop(0, whole, strips.lanes, (), lambda column, _: some(column, strips.lanes))
+        builder.loop(whole, shape[-1], 1, (), lambda column, _: some(column, 1))
+
+    builder.nest(list(shape[:-1]), row)
     strips.blocks[op.result] = target
+
+
+def _every(strips: Strips, memory: SSAValue, index: Index, step: int, lanes: int) -> SSAValue:
+    """Elements ``index``, ``index + step``, ...: one; or a vector, of small steps, from the vectors that hold them."""
+    builder = strips.builder
+    if lanes == 1:
+        return builder.load(memory, index, 1)
+    first = builder.add(index, step * (lanes - 1)) if step < 0 else index
+    low = builder.load(memory, first, lanes)
+    high = low if abs(step) == 1 else builder.load(memory, builder.add(first, lanes), lanes)
+    picked = [lane * abs(step) for lane in range(lanes)]
+    shuffle = vector.ShuffleOp.build(
+        operands=[low, high],
+        properties={"mask": DenseArrayBase.from_list(i64, picked[::-1] if step < 0 else picked)},
+        result_types=[low.type],
+    )
+    return builder.emit(shuffle)
 
 
 def lower_reshape(strips: Strips, op: tile.ReshapeOp) -> None:

@@ -12,11 +12,8 @@ from .lanes import Lanes
 from .layout import Layout
 from .operands import Scope, Slots
 from .program import Barrier, BasicBlock, Branch, Ending, Exit, Jump, Switch, Trap
-from .spaces import Access
 from .syntax import Instruction, Negated, Operand
 from .types import PRED, Array, ScalarType
-
-_SHARED_SPACES = ("global", "shared", "generic")
 
 
 class Builder:
@@ -26,7 +23,6 @@ class Builder:
         self.slots = Slots()
         self.shared, self.local = Layout(), Layout()
         self.blocks: list[BasicBlock] = [BasicBlock()]
-        self.granule = 8
         self._labels: dict[tuple[int, str], int] = {}
         self._block_of_label: dict[int, int] = {}
         self._unnamed = 0
@@ -132,12 +128,6 @@ class Builder:
         result = self.slots.new(type.raw)
         self.emit(unary_step(function, slot, result))
         return result
-
-    def note_access(self, access: Access, space: str) -> Access:
-        """Remembers the smallest access to memory that threads share."""
-        if space in _SHARED_SPACES:
-            self.granule = min(self.granule, access.element)
-        return access
 
 
 def unary_step(function: object, source: int, result: int) -> Step:

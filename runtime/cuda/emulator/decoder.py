@@ -14,7 +14,7 @@ from .access import Step
 from .builder import Builder, copied, pure_step
 from .control_instructions import ControlDecoder
 from .errors import PtxSyntaxError, UndefinedResultError, UnsupportedPtxError
-from .families import FAMILIES
+from .families import operation_of
 from .lanes import Lanes
 from .memory_instructions import MemoryDecoder, Spaces
 from .operands import Scope
@@ -117,7 +117,6 @@ class _Decoder:
             builder.local,
             static_shared,
             dynamic,
-            builder.granule,
         )
 
     def place_shared(self, kernel: Function) -> tuple[int, bool]:
@@ -171,10 +170,8 @@ class _Decoder:
                 self.guarded(scope, instruction)
             elif decode is not None:
                 decode(scope, instruction)
-            elif instruction.opcode in FAMILIES:
-                self.pure(scope, instruction)
             else:
-                raise unsupported(instruction)
+                self.pure(scope, instruction)
         except (ValueError, IndexError) as error:
             if isinstance(error, UnsupportedPtxError | PtxSyntaxError):
                 raise
@@ -194,7 +191,9 @@ class _Decoder:
         self.builder.start(after)
 
     def pure(self, scope: Scope, instruction: Instruction) -> None:
-        operation = FAMILIES[instruction.opcode](instruction)
+        operation = operation_of(instruction)
+        if operation is None:
+            raise unsupported(instruction)
         result, *operands = instruction.operands
         pairs = zip(operands, operation.sources, strict=True)
         sources = tuple(self.builder.source(scope, operand, type, instruction) for operand, type in pairs)

@@ -60,3 +60,18 @@ FAMILIES: dict[str, Family] = {
     "brev": bits.reverse,
     "cvt": conversions.convert,
 }
+
+_KNOWN: dict[str, Operation] = {}
+
+
+def operation_of(instruction: Instruction) -> Operation | None:
+    """What an instruction computes, which its name alone decides; None if it is not a pure one.
+
+    Raises:
+        UnsupportedPtxError, UnroundedOperationError: that form of the opcode.
+    """
+    name = instruction.name
+    known = _KNOWN.get(name)
+    if known is None and instruction.opcode in FAMILIES:
+        known = _KNOWN[name] = FAMILIES[instruction.opcode](instruction)
+    return known

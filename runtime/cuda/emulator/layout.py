@@ -39,17 +39,17 @@ class Layout:
         """Changes the size of the variable that was placed last."""
         self.nbytes = self.ends[-1] = self.starts[-1] + nbytes
 
-    def outside(self, addresses: Array, nbytes: int) -> Array | None:
-        """Which accesses are not inside one variable; None if all are."""
+    def variable_of(self, addresses: Array, nbytes: int) -> int | Array:
+        """The number of the variable that all accesses are inside of, or of each access its own; -1 for none."""
         low, high = int(np.minimum.reduce(addresses)), int(np.maximum.reduce(addresses)) + nbytes
         place = bisect_right(self.starts, low) - 1
         if place >= 0 and high <= self.ends[place]:
-            return None
+            return place
         places = np.searchsorted(np.array(self.starts, np.uint64), addresses, side="right") - 1
         ends = np.array([0, *self.ends], np.uint64)[places + 1]
         # in this form no sum can wrap
         outside = (addresses >= ends) | (ends - addresses < np.uint64(nbytes))
-        return outside if outside.any() else None
+        return np.where(outside, -1, places)
 
     def describe(self, address: int) -> str:
         """The variable nearest to an address, for messages."""

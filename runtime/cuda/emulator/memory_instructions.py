@@ -41,7 +41,7 @@ class MemoryDecoder:
             raise unsupported(instruction, f"a register narrower than .{type.name}")
         self._same_width(instruction, slots)
         use = Access(instruction, "reads", type.nbytes, count, strong)
-        locate = self._locate(space, use)
+        locate = self.spaces[space].locate
         self.builder.emit(access.load(locate, use, type, base, offset, slots))
 
     def store(self, scope: Scope, instruction: Instruction) -> None:
@@ -56,7 +56,7 @@ class MemoryDecoder:
                 raise unsupported(instruction, f"a register narrower than .{type.name}")
             slots.append(slot)
         use = Access(instruction, "writes", type.nbytes, count, strong)
-        self.builder.emit(access.store(self._locate(space, use), use, type, base, offset, slots))
+        self.builder.emit(access.store(self.spaces[space].locate, use, type, base, offset, slots))
 
     def atomic(self, scope: Scope, instruction: Instruction) -> None:
         """``atom`` gives the old value, ``red`` does not."""
@@ -78,7 +78,7 @@ class MemoryDecoder:
         slots = tuple(self.builder.source(scope, operand, type, instruction) for operand in operands[1:])
         destination, _ = self.builder.slots.destination(scope, result, instruction)
         use = Access(instruction, "updates", type.nbytes, 1, True)
-        locate = self._locate(space, use)
+        locate = self.spaces[space].locate
         self.builder.emit(atomics.atomic(locate, use, type, change, base, offset, slots, destination))
 
     def to_generic(self, scope: Scope, instruction: Instruction) -> None:
@@ -137,10 +137,6 @@ class MemoryDecoder:
         if bits not in (32, 64):
             raise unsupported(instruction, f"an address of {bits} bits")
         return space, slot, operand.offset
-
-    def _locate(self, space: str, use: Access) -> access.Locate:
-        self.builder.note_access(use, space)
-        return self.spaces[space].locate
 
     def _elements(self, instruction: Instruction, operand: Operand, count: int) -> tuple[Operand | None, ...]:
         elements = operand.items if isinstance(operand, Vector) else (operand,)

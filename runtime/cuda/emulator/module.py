@@ -98,7 +98,7 @@ class EmulatedModule:
     def _run(self, program: Program, launch: Launch) -> None:
         races = None
         if self.checks.races:
-            races = RaceDetector(launch, program.granule, self.checks.uninitialized)
+            races = RaceDetector(launch, self.checks.uninitialized)
         blocks_at_once = max(1, _LANES_AT_ONCE // launch.lanes)
         for first in range(0, launch.blocks, blocks_at_once):
             blocks = range(first, min(first + blocks_at_once, launch.blocks))

@@ -89,7 +89,6 @@ class Program:
         initial: for each slot a function from the batch to its first value.
         static_shared: bytes that a real device needs for shared variables of known size.
         dynamic_shared: whether the last shared variable is an array of the size that the launch gives.
-        granule: bytes of the smallest access to memory that threads share.
     """
 
     function: Function
@@ -99,4 +98,3 @@ class Program:
     local: Layout
     static_shared: int
     dynamic_shared: bool
-    granule: int

@@ -4,10 +4,10 @@ Only barriers order: ``bar.sync`` the threads of a block, ``bar.warp.sync`` the 
 not, and threads of different blocks are never ordered within a launch. Atomic, volatile, relaxed, acquire and release
 accesses do not race with each other, but order nothing either.
 
-For each granule of memory (the smallest access of the kernel) there are two tags, of the last write and of the last
-read. A tag is the time (barriers passed so far), how many threads it stands for, and one of these threads. An earlier
-access that is ordered before the new one need not be remembered; several that are not ordered are merged, and the tag
-then says "lanes of this warp", "threads of this block" or "of several blocks".
+For each granule of memory (as small as the smallest access so far) there are two tags, of the last write and of the
+last read. A tag is the time (barriers passed so far), how many threads it stands for, and one of these threads. An
+earlier access that is ordered before the new one need not be remembered; several that are not ordered are merged, and
+the tag then says "lanes of this warp", "threads of this block" or "of several blocks".
 
 Most reads are of memory that is written in other epochs or not at all. So reads are only noted down, and become tags
 when somebody writes to the same piece of memory; if a barrier of all threads comes first, they never do.
@@ -93,17 +93,21 @@ class Touched:
 
     def granules(self, granule: int) -> tuple[Array, int]:
         """The granules, and how many belong to a lane; only those of one lane if all are at one place."""
-        parts = self.access.element // granule
-        total = parts * self.access.count
-        if total == 1:
-            return self.place.index, 1
-        return ((self.place.index * parts)[:, None] + np.arange(total)).reshape(-1), total
+        element = self.access.element
+        if self.access.nbytes == granule:  # the address is a multiple of both
+            return (self.place.index if element == granule else self.place.index // (granule // element)), 1
+        total = self.access.nbytes // granule
+        start = (
+            self.place.index * (element // granule) if element >= granule else self.place.index // (granule // element)
+        )
+        return (start[:, None] + np.arange(total)).reshape(-1), total
 
 
 @dataclass
 class Shadow:
     """Tags of a piece of memory, 0 where nobody has been; and reads that are not tags yet."""
 
+    granule: int  # bytes that share a tag
     writes: Array
     reads: Array
     written: bool = False
@@ -112,32 +116,42 @@ class Shadow:
     number_noted: int = 0
 
     @classmethod
-    def of(cls, granules: int) -> Shadow:
-        return cls(np.zeros(granules, S64), np.zeros(granules, S64))
+    def of(cls, nbytes: int, granule: int) -> Shadow:
+        return cls(granule, np.zeros(nbytes // granule, S64), np.zeros(nbytes // granule, S64))
+
+    def refine(self, granule: int) -> None:
+        """Makes the granules smaller."""
+        factor = self.granule // granule
+        self.granule = granule
+        self.writes, self.reads = (
+            tags.repeat(factor) if used else np.zeros(tags.size * factor, S64)
+            for tags, used in ((self.writes, self.written), (self.reads, self.read))
+        )
 
 
 class RaceDetector:
     """Watches one launch. `start_batch` before each batch, `barrier` and `warp_barrier` whenever threads meet."""
 
-    def __init__(self, launch: Launch, granule: int, uninitialized: bool) -> None:
+    def __init__(self, launch: Launch, uninitialized: bool) -> None:
         if launch.blocks >= 1 << _BLOCK_BITS:
             raise LaunchError(
                 f"kernel {launch.kernel!r}: races are detected in grids of less than {1 << _BLOCK_BITS} blocks, not "
                 f"{launch.blocks}; make the emulator with detect_races=False"
             )
         self.launch = launch
-        self.granule = granule
         self.uninitialized = uninitialized
         self.single_block = launch.blocks == 1
         self.time = 1
-        self.of_allocation: dict[Allocation, Shadow] = {}
+        self.shadows: dict[Allocation | int, Shadow] = {}  # by the owner of a place
 
     def start_batch(self, lanes: Lanes) -> None:
         """Fresh shared memory, and threads that nothing orders yet."""
         blocks = np.asarray(lanes.blocks, S64)[lanes.block_of_lane]
         self.who = (blocks << _THREAD_BITS) | lanes.lane_in_block
-        self.of_shared = Shadow.of(lanes.shared.size // self.granule)
-        self._start_epoch(Epoch(self.time, lanes.blocks[0], np.zeros(lanes.count, S64), np.zeros(lanes.count, S64)))
+        self.shadows = {owner: shadow for owner, shadow in self.shadows.items() if isinstance(owner, Allocation)}
+        self.shared_bytes = lanes.shared.size
+        since = np.ones(lanes.count, S64)  # so that 0, nobody, is before it
+        self._start_epoch(Epoch(self.time, lanes.blocks[0], since, since))
 
     def _start_epoch(self, epoch: Epoch) -> None:
         self.epoch = epoch
@@ -146,9 +160,8 @@ class RaceDetector:
     def barrier(self, waiting: Array | None) -> None:
         """The lanes (all if None) have met at ``bar.sync``, whole blocks at a time."""
         if waiting is None:  # all that was read is ordered before all that comes
-            self._forget(self.of_shared)
-            if self.single_block:
-                for shadow in self.of_allocation.values():
+            for owner, shadow in self.shadows.items():
+                if self.single_block or isinstance(owner, int):
                     self._forget(shadow)
         self._tick(self.epoch.since, self.epoch.since_warp, waiting, 0)
 
@@ -174,17 +187,17 @@ class RaceDetector:
         """A load: no unordered write may have been there."""
         if place.owner is None:
             return
-        shadow = self._shadow(place)
+        shadow = self._shadow(place, access)
         touched = self._touched(lanes, place, access)
-        shared = place.owner == "shared"
+        shared = isinstance(place.owner, int)
         if shadow.written or (shared and self.uninitialized):
-            index, _ = touched.granules(self.granule)
+            index, _ = touched.granules(shadow.granule)
             old = shadow.writes[index]
             if shared and self.uninitialized and not np.minimum.reduce(old):
-                numbers, index, _ = touched.expanded(self.granule)
+                numbers, index, _ = touched.expanded(shadow.granule)
                 self._unwritten(lanes, access, int(numbers[np.argmin(shadow.writes[index] != 0)]))
             if self._suspicious(touched, old):
-                numbers, index, new = touched.expanded(self.granule)
+                numbers, index, new = touched.expanded(shadow.granule)
                 self._check(lanes, touched, numbers, shadow.writes[index], new, "written")
         shadow.noted.append(touched)
         shadow.number_noted += place.index.size
@@ -195,37 +208,41 @@ class RaceDetector:
         """A store: nobody else may have been there."""
         if place.owner is None:
             return
-        shadow = self._shadow(place)
+        shadow = self._shadow(place, access)
         touched = self._touched(lanes, place, access)
-        numbers, index, new = touched.expanded(self.granule)
+        numbers, index, new = touched.expanded(shadow.granule)
         self._check_reads(shadow, lanes, touched, numbers, index, new)
         if shadow.written:
             self._check(lanes, touched, numbers, shadow.writes[index], new, "written")
         shadow.writes[index] = new
         shadow.written = True
-        if not access.strong:  # two lanes of this very instruction at the same place?
+        if index.size > 1 and not access.strong:  # two lanes of this very instruction at the same place?
             self._check(lanes, touched, numbers, shadow.writes[index], new, "written")
 
     def update(self, lanes: Lanes, place: Place, access: Access) -> None:
         """An atomic operation."""
         if place.owner is None:
             return
-        shadow = self._shadow(place)
+        shadow = self._shadow(place, access)
         touched = self._touched(lanes, place, access)
-        numbers, index, new = touched.expanded(self.granule)
+        numbers, index, new = touched.expanded(shadow.granule)
         self._check_reads(shadow, lanes, touched, numbers, index, new)
         self._check(lanes, touched, numbers, shadow.writes[index], new, "written")
         index, new = _one_tag_each(index, new)
         self._remember(shadow.writes, touched.epoch, index, new)
         shadow.written = True
 
-    def _shadow(self, place: Place) -> Shadow:
+    def _shadow(self, place: Place, access: Access) -> Shadow:
         owner = place.owner
-        if not isinstance(owner, Allocation):
-            return self.of_shared
-        shadow = self.of_allocation.get(owner)
+        assert owner is not None
+        shadow = self.shadows.get(owner)
         if shadow is None:
-            shadow = self.of_allocation[owner] = Shadow.of(owner.data.size // self.granule)
+            # for a shared variable as large as all of shared memory, so that indices can stay as they are; pages that
+            # nobody touches cost nothing
+            nbytes = owner.data.size if isinstance(owner, Allocation) else self.shared_bytes
+            shadow = self.shadows[owner] = Shadow.of(nbytes, access.nbytes)
+        if access.nbytes < shadow.granule:
+            shadow.refine(access.nbytes)
         return shadow
 
     def _touched(self, lanes: Lanes, place: Place, access: Access) -> Touched:
@@ -241,8 +258,8 @@ class RaceDetector:
 
     def _suspicious(self, touched: Touched, old: Array) -> bool:
         """False if nobody was there, or only before a barrier of everybody."""
-        across_blocks = not self.single_block and touched.place.owner != "shared"
-        return int(np.maximum.reduce(old)) >= (1 if across_blocks else max(touched.epoch.floor, 1))
+        across_blocks = not self.single_block and isinstance(touched.place.owner, Allocation)
+        return int(np.maximum.reduce(old)) >= (1 if across_blocks else touched.epoch.floor)
 
     def _check(self, lanes: Lanes, touched: Touched, numbers: Array, old: Array, new: Array, verb: str) -> None:
         if not self._suspicious(touched, old):
@@ -256,17 +273,18 @@ class RaceDetector:
 
     def _unordered(self, epoch: Epoch, old: Array, new: Array) -> Array:
         """Whether an old access is by another thread (or several) and not ordered before the new one."""
-        others = (((old ^ new) & _WHO) != 0) & (old != 0)
+        differing = old ^ new
+        others = (differing & _WHO) != 0
         if not np.count_nonzero(others):
             return np.asarray(others)
         where = epoch.lanes_of(new, self.launch.lanes)
         recent = old >= epoch.since[where]
         if not self.single_block:
-            same_block = ((old ^ new) & _ID) >> _THREAD_BITS == 0
-            recent |= ~same_block | ((old & _LEVEL) == _SEVERAL_BLOCKS)
+            same_block = (differing & _ID) >> _THREAD_BITS == 0
+            recent |= (~same_block | ((old & _LEVEL) == _SEVERAL_BLOCKS)) & (old != 0)
         unordered = others & recent
-        if unordered.any():
-            same_warp = (((old ^ new) & _ID) >> _WARP_SHIFT == 0) & ((old & _LEVEL) <= _ONE_WARP)
+        if np.count_nonzero(unordered):
+            same_warp = ((differing & _ID) >> _WARP_SHIFT == 0) & ((old & _LEVEL) <= _ONE_WARP)
             unordered &= ~(same_warp & (old < epoch.since_warp[where]))
         return np.asarray(unordered)
 
@@ -280,7 +298,7 @@ class RaceDetector:
             end = start
             while end < len(shadow.noted) and shadow.noted[end].epoch is epoch:
                 end += 1
-            parts = [touched.expanded(self.granule)[1:] for touched in shadow.noted[start:end]]
+            parts = [touched.expanded(shadow.granule)[1:] for touched in shadow.noted[start:end]]
             index, new = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
             self._remember(shadow.reads, epoch, *_one_tag_each(index, new))
             start = end
@@ -317,6 +335,8 @@ class RaceDetector:
 
 def _one_tag_each(index: Array, tags: Array) -> tuple[Array, Array]:
     """Accesses of one epoch: each granule once, with a tag that stands for all that touched it."""
+    if index.size == 1:
+        return index, tags
     order = np.argsort(index, kind="stable")
     index, tags = index[order], tags[order]
     starts = np.flatnonzero(np.diff(index, prepend=-1))

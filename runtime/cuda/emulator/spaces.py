@@ -42,13 +42,14 @@ class Place:
     """Words in memory, and for each lane the index of its first one.
 
     ``chosen`` are the numbers of the participants that this is about, None for all of them. ``index`` may have one
-    element for all. ``owner`` identifies memory that threads share, for the detection of races; None elsewhere.
+    element for all. ``owner`` identifies memory that threads share, for the detection of races: an allocation, or the
+    number of a variable in shared memory; None elsewhere.
     """
 
     words: Array
     index: Array
     chosen: Array | None = None
-    owner: Allocation | str | None = None
+    owner: Allocation | int | None = None
 
 
 class Space(Protocol):
@@ -123,25 +124,32 @@ def _shift(access: Access) -> int:
 
 
 class VariableSpace:
-    """Memory for variables: the bytes of every lane lie ``stride`` of its owner apart (see the subclasses)."""
+    """Memory for variables; the subclasses say who has a copy of his own."""
 
     name = ""
+    watched = False  # whether threads share it, so that races are possible
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
 
     def locate(self, lanes: Lanes, addresses: Array, access: Access) -> list[Place]:
         check_alignment(lanes, addresses, access)
-        outside = self.layout.outside(addresses, access.nbytes)
-        if outside is not None:
-            lane = int(np.argmax(outside))
+        variable = self.layout.variable_of(addresses, access.nbytes)
+        data, index = self.storage(lanes, addresses.view(S64))
+        words, index = data.view(RAW[8 * access.element]), index >> _shift(access)
+        if isinstance(variable, int):
+            return [Place(words, index, None, variable if self.watched else None)]
+        if (variable < 0).any():
+            lane = int(np.argmin(variable))
             address = int(addresses[lane])
             why = f"no {self.name} variable there; {self.layout.describe(address)}"
             complain(OutOfBoundsError, lanes, access, lane, address, why)
-        data, index, owner = self.storage(lanes, addresses.view(S64))
-        return [Place(data.view(RAW[8 * access.element]), index >> _shift(access), None, owner)]
+        if not self.watched:
+            return [Place(words, index)]
+        groups = [(int(number), np.flatnonzero(variable == number)) for number in np.unique(variable)]
+        return [Place(words, index[chosen], chosen, number) for number, chosen in groups]
 
-    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array, str | None]:
+    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array]:
         """The bytes that hold the variables, and the place in them for each participant."""
         raise NotImplementedError
 
@@ -150,12 +158,13 @@ class SharedSpace(VariableSpace):
     """Each block has its own copy."""
 
     name = "shared"
+    watched = True
 
-    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array, str | None]:
+    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array]:
         if len(lanes.blocks) == 1:
-            return lanes.shared, offsets, "shared"
+            return lanes.shared, offsets
         stride = lanes.shared.size // len(lanes.blocks)
-        return lanes.shared, offsets + lanes.taking_part(lanes.block_of_lane) * stride, "shared"
+        return lanes.shared, offsets + lanes.taking_part(lanes.block_of_lane) * stride
 
 
 class LocalSpace(VariableSpace):
@@ -163,8 +172,8 @@ class LocalSpace(VariableSpace):
 
     name = "local"
 
-    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array, str | None]:
-        return lanes.local, offsets + lanes.all_lanes() * lanes.local_bytes, None
+    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array]:
+        return lanes.local, offsets + lanes.all_lanes() * lanes.local_bytes
 
 
 class FixedSpace(VariableSpace):
@@ -181,8 +190,8 @@ class FixedSpace(VariableSpace):
             complain(ReadOnlyError, lanes, access, 0, int(addresses[0]), why)
         return super().locate(lanes, addresses, access)
 
-    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array, str | None]:
-        return self.data, offsets, None
+    def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array]:
+        return self.data, offsets
 
 
 class GenericSpace:
