@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from .device import DeviceRef
 from .dims import Dim
 from .dtypes import DType
 from .numerics import Contraction
@@ -56,7 +57,8 @@ class BufferSpec:
 
     ``index`` counts within the role (input 0, input 1, ...). ``shape`` holds the dims by name; ``data`` is the
     content of a constant in C order. An intermediate holds something from step ``first`` to step ``last`` only, both
-    included (`CompiledGraph.steps`). The execution may change the memory of a ``mutable`` input.
+    included (`CompiledGraph.steps`). The execution may change the memory of a ``mutable`` input. ``device`` is where it
+    lies.
     """
 
     role: BufferRole
@@ -68,6 +70,7 @@ class BufferSpec:
     first: int = 0
     last: int = ALWAYS
     mutable: bool = False
+    device: DeviceRef = DeviceRef.CPU()
 
 
 @dataclass(frozen=True)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute
 
+from .artifact import Segment
 from .codegen.ptx import DEFAULT_ARCHITECTURE, PtxTarget, compile_to_ptx, ptx_target
 from .dialects import tile
 from .dialects.gpu_ext import KERNEL, SCRATCH_BYTES, SHARED_BYTES, THREADS
 from .graph import Graph
+from .host_kernels import compile_host_kernels
+from .launch_devices import launch_device, launches_of, uses_device
 from .numerics import contractions_of
 from .options import CompileOptions
 from .passes.tile_to_gpu.kernels import argument_types, split_of
@@ -19,8 +23,11 @@ from .passes.tile_to_gpu.symbols import symbols_of
 from .passes.tile_to_loops.layout import checks_of, entry_layout, kernels_of, prints_of
 from .pipeline import buffers_of, faults_of_passes, llvm_text, lower, passes_of, step_name
 from .print_sites import print_site
-from .ptx_artifact import CompiledPtx, PtxKernel, PtxParameter
+from .ptx_artifact import CompiledPtx, HostKernel, PtxKernel, PtxParameter
 from .steps import Progress, Steps
+
+if TYPE_CHECKING:
+    from .pipeline import MakeObject
 
 _IR_STAGES = ("graph", "tile", "gpu", "llvm")
 
@@ -31,6 +38,7 @@ def compile_graph_to_ptx(
     *,
     target: str = DEFAULT_ARCHITECTURE,
     progress: Progress | None = None,
+    make_object: MakeObject | None = None,
 ) -> CompiledPtx:
     """Compiles a graph for a GPU. The graph is not changed.
 
@@ -40,6 +48,7 @@ def compile_graph_to_ptx(
             of CPUs and change nothing.
         target: ``sm_80``, ``sm_90`` or ``sm_100``; later GPUs run it as well.
         progress: called as ``progress(done, total, step)`` after each step.
+        make_object: how LLVM text becomes object code, for the kernels of a graph on two devices that the host runs.
 
     Raises:
         CompileError: the graph cannot be taken further, or is not meant for a GPU; the message names the op.
@@ -53,6 +62,7 @@ def compile_graph_to_ptx(
     layout = entry_layout(module, entry)
     text, contractions = str(module), contractions_of(module)
     buffers, prints = tuple(buffers_of(entry, layout)), tuple(map(print_site, prints_of(module)))
+    host_kernels = _take_host_kernels(module, options, make_object) if uses_device(module) else ()
     kernels, ptx = compile_tile_to_ptx(module, options, gpu, steps)
     return CompiledPtx(
         name=entry.sym_name.data,
@@ -66,7 +76,30 @@ def compile_graph_to_ptx(
         prints=prints,
         options=options,
         contractions=contractions,
+        segments=tuple(Segment("", layout.defines(number)) for number in range(len(layout.segments))),
+        host_kernels=host_kernels,
     )
+
+
+def _take_host_kernels(
+    module: ModuleOp, options: CompileOptions, make_object: MakeObject | None
+) -> tuple[HostKernel, ...]:
+    """Compiles the kernels that the host launches; those that no device does leave the module."""
+    with faults_of_passes():
+        users = [(launch.kernel.string_value(), launch_device(launch)) for launch in launches_of(module)]
+    on_host = dict.fromkeys(name for name, device in users if device.is_host)
+    on_devices = {name for name, device in users if not device.is_host}
+    host_kernels = compile_host_kernels(module, on_host, options, make_object)
+    launches = list(launches_of(module))
+    for launch in launches:
+        if launch.kernel.string_value() not in on_devices:
+            launch.detach()
+            launch.erase()
+    for name, kernel in kernels_of(module).items():
+        if name not in on_devices:
+            kernel.detach()
+            kernel.erase()
+    return host_kernels
 
 
 def compile_tile_to_ptx(

@@ -49,7 +49,7 @@ from .fastmath_region import FastmathRegion
 from .graph_inputs import checked_input_types, input_names_for
 from .kernel_call import match_call, match_parameters
 from .locations import Located, location_attribute, location_of, user_location
-from .op_call import check_arity, infer_types, operand_role
+from .op_call import check_arity, check_devices, infer_types, operand_role
 from .opdef import OpDef
 from .options import ordered_flags, parse_fastmath
 from .regions import OpenBlocks
@@ -316,6 +316,7 @@ class Graph:
             check_arity(subject, op, len(operands))
             matched = match_parameters(op.parameters, parameters or {}, subject)
             types = [value.type for value in operands]
+            check_devices(subject, op, types)
             result_types = infer_types(op, types, matched)
             is_float = any(t.dtype.is_float for t in (*types, *result_types))
             flags = self._flags(subject, fastmath, op.fastmath and is_float)

@@ -1,4 +1,4 @@
-"""Matching a call of an op of the library against what it declares: the names and number of operands, the shape rule."""
+"""Matching a call of an op of the library against what it declares: names and number of operands, the shape rule."""
 
 from __future__ import annotations
 
@@ -24,6 +24,21 @@ def check_arity(subject: str, op: OpDef, given: int) -> None:
     if given < least or (given > least and not variadic):
         number = f"at least {least}" if variadic else str(least)
         raise GraphError(f"{subject}: takes {number} operands ({', '.join(op.operands)}), not {given}")
+
+
+def check_devices(subject: str, op: OpDef, types: Sequence[TensorType]) -> None:
+    """Check that all operands are on one device.
+
+    Raises:
+        GraphError: they are not; the message names two of them.
+    """
+    for index, given in enumerate(types):
+        if given.device != types[0].device:
+            first, other = (operand_role(op.operands, number) for number in (0, index))
+            raise GraphError(
+                f"{subject}: {first} is on {types[0].device} and {other} on {given.device}; move one of them with "
+                f"ops.transfer_to(x, {types[0].device!r})"
+            )
 
 
 def infer_types(op: OpDef, types: Sequence[TensorType], parameters: Mapping[str, Any]) -> Sequence[TensorType]:

@@ -14,6 +14,7 @@ from .errors import GraphError, GraphTypeError
 from .locations import Located
 
 if TYPE_CHECKING:
+    from .device import DeviceRef
     from .dims import DimLike
     from .dtypes import DType
     from .types import TensorType
@@ -251,6 +252,10 @@ class TensorOperators:
     def argmin(self, axis: int = -1) -> TensorValue:
         """Where the smallest element along an axis is (`halfulp.ops.argmin`)."""
         return _build("argmin", self, axis=axis)
+
+    def to(self, device: DeviceRef) -> TensorValue:
+        """On another device (`halfulp.ops.transfer_to`)."""
+        return _build("transfer_to", self, device)
 
     def print(self, label: str = "debug_tensor") -> None:
         """Shown whenever the graph runs (`halfulp.ops.print`)."""

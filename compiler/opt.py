@@ -77,8 +77,8 @@ class HalfulpOptMain(xDSLOptMain):
         arg_parser.add_argument(
             "--emit",
             metavar="STAGE",
-            help="after the passes, compile on and print a stage: graph, tile, loops, llvm, ll or asm for this machine's"
-            " CPU; graph, tile, gpu, llvm, ll, ptx or sass for a GPU",
+            help="after the passes, compile on and print a stage: graph, tile, loops, llvm, ll or asm for the CPU;"
+            " graph, tile, gpu, llvm, ll, ptx or sass for a GPU",
         )
         arg_parser.add_argument(
             "--arch",  # xDSL has a --target of its own

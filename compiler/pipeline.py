@@ -23,6 +23,7 @@ from .dialects.tile import LaunchOp, RefType
 from .dims import parse_dim
 from .dtypes import DType
 from .errors import CompileError
+from .launch_devices import device_of
 from .numerics import contractions_of
 from .options import CompileOptions, ordered_flags
 from .passes import get_all_passes
@@ -68,7 +69,7 @@ def passes_of(stage: str, options: CompileOptions, target: Target) -> list[tuple
         ("expand-small-floats", {}),
         ("expand-math", {"scale": target.scales}),
     ]
-    width = {"vector_bits": target.vector_bits}
+    width: dict[str, object] = {"vector_bits": target.vector_bits}
     table: dict[str, list[tuple[str, dict[str, object]]]] = {
         "graph": [("verify-graph", {}), *_rounding_passes(options)],
         "tile": [
@@ -147,7 +148,8 @@ def _mark_contraction(module: ModuleOp, start: str, options: CompileOptions) -> 
             op.attributes[FP_CONTRACT] = mode
 
 
-def _target(options: CompileOptions) -> CpuTarget:
+def host_target_of(options: CompileOptions) -> CpuTarget:
+    """This machine's CPU, with vectors of the width that the options say."""
     from .codegen.cpu import host_target
 
     return host_target(options.vector_bits)
@@ -167,7 +169,7 @@ def emit(
 
     Raises CompileError for a stage before the module's own, or one that the target does not have.
     """
-    target = _target(options) if gpu is None and stage in STAGES and stage_of(module) != "gpu" else _gpu_target(gpu)
+    target = host_target_of(options) if gpu is None and stage in STAGES and stage_of(module) != "gpu" else _gpu_target(gpu)
     stages = _stages_to(target)
     if stage not in stages:
         raise CompileError(f"there is no stage {stage} on the way to {target.name}; stages are {', '.join(stages)}")
@@ -271,7 +273,7 @@ def compile_graph(
     from .codegen.llvm import emit_llvm
 
     options = options or CompileOptions()
-    target = _target(options)
+    target = host_target_of(options)
     module = graph.module.clone()
     passes = sum(len(passes_of(stage, options, target)) for stage in IR_STAGES)
     steps = Steps(graph.name, passes + 2, progress)
@@ -328,6 +330,7 @@ def buffers_of(entry: func.FuncOp, layout: EntryLayout) -> Iterator[BufferSpec]:
             tuple(parse_dim(text.data) for text in op.shape),
             first=first,
             last=last,
+            device=device_of(op.result),
         )
 
 
@@ -353,4 +356,5 @@ def _argument(attributes: Mapping[str, Attribute]) -> BufferSpec:
         tensor.shape,
         cast(DenseDataAttr, data).data if data is not None else None,
         mutable=isinstance(tensor, BufferType),
+        device=tensor.device,
     )

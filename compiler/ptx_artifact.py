@@ -1,4 +1,4 @@
-"""What compiling a graph for a GPU yields: PTX, what its kernels must be launched with, and the entry that launches them.
+"""What compiling a graph for a GPU yields: PTX, what its kernels must be launched with, the entry that launches them.
 
 The interface between a kernel and its launcher is described in ``codegen/ptx``.
 """
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from .artifact import BufferSpec, CheckSite, PrintSite
+from .artifact import BufferRole, BufferSpec, CheckSite, PrintSite, Segment
 from .numerics import Contraction
 from .options import CompileOptions
 
@@ -27,9 +27,9 @@ CHECK_VALUES = 4
 class PtxParameter:
     """One parameter of a kernel.
 
-    ``kind`` is ``status``, ``scratch``, ``grid`` (a size of the grid), ``pointer`` (to a reference's memory), ``extent`` (of
-    the reference before it) or ``scalar``; ``argument`` the number of the kernel's argument that it is a part of, -1 for
-    none. ``type`` is what is passed: ``i64``, ``f32``, ...
+    ``kind`` is ``status``, ``scratch``, ``grid`` (a size of it), ``pointer`` (to a reference's memory), ``extent``
+    (of the reference before it) or ``scalar``; ``argument`` the number of the kernel's argument that it is a part of,
+    -1 for none. ``type`` is what is passed: ``i64``, ``f32``, ...
     """
 
     kind: str
@@ -82,6 +82,20 @@ class PtxKernel:
 
 
 @dataclass(frozen=True)
+class HostKernel:
+    """A kernel that runs on the host: ``symbol`` of ``object_code`` launches it once.
+
+    It is a function as the segments of a `CompiledGraph` are, whose buffers are the kernel's arguments and then the sizes of
+    the grid; a scalar lies in memory (an index as an i64).
+    """
+
+    name: str
+    symbol: str
+    object_code: bytes
+    thread_arena_bytes: int
+
+
+@dataclass(frozen=True)
 class CompiledPtx:
     """A graph compiled for a GPU.
 
@@ -92,8 +106,11 @@ class CompiledPtx:
         kernels: those of the PTX.
         entry: tile IR of the kernels and of the entry function, which runs on the host and launches them.
         buffers: the entry's arguments, then its own buffers, as in `CompiledGraph`.
-        launches: ``launches[i][j]`` is check j of step i, a launch or a check of the graph itself; ``steps`` names them.
+        launches: ``launches[i][j]`` is check j of step i, a launch or a check of the graph itself.
+        steps: the kernel of each step.
         prints: the places that print.
+        segments: which dims each part of the entry computes; they have no symbols of their own.
+        host_kernels: those that run on the host, where a graph is on two devices.
     """
 
     name: str
@@ -107,6 +124,14 @@ class CompiledPtx:
     prints: tuple[PrintSite, ...]
     options: CompileOptions
     contractions: tuple[Contraction, ...] = ()
+    segments: tuple[Segment, ...] = (Segment("", ()),)
+    host_kernels: tuple[HostKernel, ...] = ()
+
+    thread_arena_bytes = 0  # blocks of threads have their memory per launch
+
+    def role(self, role: BufferRole) -> tuple[BufferSpec, ...]:
+        """The buffers of one role, in order of their index."""
+        return tuple(spec for spec in self.buffers if spec.role is role)
 
     def kernel(self, name: str) -> PtxKernel:
         """The kernel that the tile IR calls by this name."""

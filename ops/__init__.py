@@ -85,6 +85,7 @@ from .scattering import (
 )
 from .selection import chunk, getitem, permute, slice_tensor, split, transpose
 from .sizes import range, shape_to_tensor
+from .transfer import transfer_to
 
 install_operators(
     {
@@ -127,6 +128,7 @@ install_operators(
         "argmax": argmax,
         "argmin": argmin,
         "print": print,
+        "transfer_to": transfer_to,
         "buffer_load": buffer_load,
         "buffer_store": buffer_store,
     }
@@ -251,6 +253,7 @@ __all__ = [
     "tanh",
     "tile",
     "top_k",
+    "transfer_to",
     "transpose",
     "trunc",
     "unsqueeze",

@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .buffer import Buffer
     from .checkpoint import Checkpoint, load_max_buffer, read_max_checkpoint, save_max_buffer
-    from .device import CPU, Device
-    from .errors import BoundsError, CheckpointError, ExecutionError, NanCheckError
+    from .device import CPU, Accelerator, Device
+    from .errors import (
+        BoundsError,
+        CheckpointError,
+        DeviceError,
+        ExecutionError,
+        NanCheckError,
+        OutOfDeviceMemoryError,
+    )
     from .model import Model, TensorMetadata
     from .printing import PrintStyle
     from .session import InferenceSession
@@ -23,9 +30,12 @@ __all__ = [
     "TensorMetadata",
     "Buffer",
     "CPU",
+    "Accelerator",
     "Device",
     "BoundsError",
+    "DeviceError",
     "ExecutionError",
+    "OutOfDeviceMemoryError",
     "PrintStyle",
     "load_max_buffer",
     "save_max_buffer",
@@ -41,9 +51,12 @@ _MODULES = {
     "TensorMetadata": "model",
     "Buffer": "buffer",
     "CPU": "device",
+    "Accelerator": "device",
     "Device": "device",
     "BoundsError": "errors",
+    "DeviceError": "errors",
     "ExecutionError": "errors",
+    "OutOfDeviceMemoryError": "errors",
     "PrintStyle": "printing",
     "load_max_buffer": "checkpoint",
     "save_max_buffer": "checkpoint",

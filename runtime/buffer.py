@@ -9,6 +9,7 @@ Who shares memory with whom:
   is seen through all others, and by the next execution that the buffer is given to.
 - Whoever shares memory keeps it alive: a view is valid after its buffer is gone.
 - An execution only reads the buffers and arrays it is given. Each output is a new buffer that shares with nothing.
+- A buffer on an accelerator shares with nothing in host memory, and nothing moves it but ``.to(device)``.
 - A buffer that `load_max_buffer` maps from a file may lie at any address; where that does not suit native code, each
   execution reads a copy.
 """
@@ -18,7 +19,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterable
-from typing import Any, SupportsIndex
+from typing import Any, Self, SupportsIndex
 
 import numpy as np
 
@@ -46,7 +47,7 @@ class Buffer:
     Raises:
         GraphTypeError: no such element type, or the shape is not made of ints.
         GraphError: a negative size, or more than 2**63 bytes.
-        MemoryError: the system refuses that many bytes.
+        MemoryError: the system refuses that many bytes; OutOfDeviceMemoryError, which is one, on an accelerator.
 
     >>> Buffer(DType.float32, (2, 3))
     Buffer(float32, [2, 3], cpu)
@@ -61,13 +62,19 @@ class Buffer:
     _device: Device
     _address: int | None
 
+    def __new__(cls, dtype: DType | Any, shape: Iterable[SupportsIndex], device: Device = _HOST) -> Self:
+        """A buffer of the class that the device needs."""
+        if not isinstance(device, Device):
+            raise GraphTypeError(f"Buffer(device=...) takes a device such as CPU(), not {device!r}")
+        if cls is Buffer and not device.is_host:
+            from .offload.buffer import DeviceBuffer
+
+            return object.__new__(DeviceBuffer)  # type: ignore[return-value]  # a Buffer, and cls is just that
+        return object.__new__(cls)
+
     def __init__(self, dtype: DType | Any, shape: Iterable[SupportsIndex], device: Device = _HOST) -> None:
-        if not isinstance(dtype, DType):
-            dtype = DType.from_numpy(np.dtype(dtype))
-        if not isinstance(device, Device) or not device.is_host:
-            raise GraphTypeError(f"Buffer() makes host memory, so its device must be CPU(), not {device!r}")
-        sizes = _checked_shape(shape)
-        array, address = aligned_array(sizes, dtype.to_numpy(), _checked_nbytes(sizes, dtype), zeroed=True)
+        dtype, sizes = checked_dtype(dtype), checked_shape(shape)
+        array, address = aligned_array(sizes, dtype.to_numpy(), checked_nbytes(sizes, dtype), zeroed=True)
         self._array, self._dtype, self._device, self._address = array, dtype, device, address
 
     @classmethod
@@ -102,6 +109,10 @@ class Buffer:
             GraphError: ``copy=False`` and the memory cannot be used in place.
         """
         if isinstance(source, Buffer):
+            if not source.device.is_host:
+                raise GraphTypeError(
+                    f"Buffer.from_dlpack() takes host memory, not {source!r}; copy it with .to(CPU()) first"
+                )
             return _from_array(source._array, copy, "from_dlpack")
         if not hasattr(source, "__dlpack__"):
             raise GraphTypeError(
@@ -151,17 +162,23 @@ class Buffer:
         return self._array.view()
 
     def to(self, device: Device) -> Buffer:
-        """The buffer on that device: itself if it is there already.
+        """A copy on that device; the buffer itself if it is there already.
 
         Raises:
             GraphTypeError: ``device`` is not a `Device`.
-            GraphError: there is no way to copy between the two devices.
+            OutOfDeviceMemoryError: the device has not enough memory.
         """
         if not isinstance(device, Device):
             raise GraphTypeError(f"Buffer.to() takes a device such as CPU(), not {device!r}")
-        if device != self._device:
-            raise GraphError(f"a buffer on {self._device} cannot be copied to {device}")
-        return self
+        if device == self._device:
+            return self
+        from .offload.buffer import upload
+
+        return upload(self, device)
+
+    def copy(self) -> Buffer:
+        """A buffer of its own on the same device, with the same elements."""
+        return _from_array(self._array, True, "copy")
 
     def item(self) -> bool | int | float:
         """The only element, as a Python number.
@@ -205,7 +222,7 @@ class Buffer:
 
 def wrap(array: Array, dtype: DType, device: Device, address: int | None = None) -> Buffer:
     """The buffer of an array that is known to be direct, of that type, and in nobody else's hands."""
-    buffer = Buffer.__new__(Buffer)
+    buffer = object.__new__(Buffer)
     buffer._array = array
     buffer._dtype = dtype
     buffer._device = device
@@ -229,7 +246,13 @@ def _from_array(array: Array, copy: bool | None, function: str) -> Buffer:
     return wrap(source, dtype, _HOST)
 
 
-def _checked_shape(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
+def checked_dtype(dtype: DType | Any) -> DType:
+    """The element type that a buffer is to have. GraphTypeError if it is none."""
+    return dtype if isinstance(dtype, DType) else DType.from_numpy(np.dtype(dtype))
+
+
+def checked_shape(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
+    """The sizes that a buffer is to have. GraphTypeError or GraphError if they are none."""
     try:
         sizes = tuple(operator.index(size) for size in shape)
     except TypeError:
@@ -239,7 +262,8 @@ def _checked_shape(shape: Iterable[SupportsIndex]) -> tuple[int, ...]:
     return sizes
 
 
-def _checked_nbytes(shape: tuple[int, ...], dtype: DType) -> int:
+def checked_nbytes(shape: tuple[int, ...], dtype: DType) -> int:
+    """The bytes of a buffer of this shape. GraphError if they are too many."""
     if extent_bytes(shape, dtype.size_in_bytes) > MAX_BYTES:
         raise GraphError(f"a buffer of shape {shape_text(shape)} and type {dtype} has more than 2**63 bytes")
     return math.prod(shape) * dtype.size_in_bytes

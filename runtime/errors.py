@@ -33,6 +33,19 @@ class BoundsError(ExecutionError, IndexError):
     """A block, a slice or an index of a kernel lies outside its array, and bounds are checked."""
 
 
+class DeviceError(HalfulpError, RuntimeError):
+    """A device is not there, or cannot be used as it was asked to."""
+
+
+class OutOfDeviceMemoryError(DeviceError, MemoryError):
+    """A device has less free memory than is needed: ``wanted`` bytes, ``free`` of them known to be free or None."""
+
+    def __init__(self, message: str, wanted: int, free: int | None) -> None:
+        super().__init__(message)
+        self.wanted = wanted
+        self.free = free
+
+
 class NanCheckError(ExecutionError):
     """Under ``session.debug.nan_check``: the first op that made a NaN or an infinity, or let one of an input through.
 

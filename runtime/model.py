@@ -31,7 +31,6 @@ from halfulp.compiler.artifact import (
     STATUS_WORDS,
     BufferRole,
     BufferSpec,
-    CheckSite,
     CompiledGraph,
 )
 from halfulp.compiler.dims import Dim, StaticDim
@@ -46,7 +45,8 @@ from .binding import Layout, Placement, ShapePlan, describe
 from .buffer import Buffer, wrap
 from .cpu_count import default_threads
 from .device import CPU
-from .errors import BoundsError, ExecutionError
+from .errors import ExecutionError
+from .failed_check import failed_check
 from .loader import ENTRY_PROTOTYPE, NativeLibrary
 from .memory import Array, address_of, aligned_array
 from .memory_report import MemoryReport, memory_report
@@ -341,34 +341,14 @@ class Model:
 
     def _failure(self, words: ctypes.Array[ctypes.c_int64]) -> ExecutionError:
         site = self._compiled.launches[words[STATUS_LAUNCH] - 1][words[STATUS_CHECK]]
-        pieces = site.message.split("{}")
-        values = tuple(words[STATUS_VALUES : STATUS_VALUES + len(pieces) - 1])
-        text = pieces[0] + "".join(f"{value}{piece}" for value, piece in zip(values, pieces[1:], strict=True))
-        program = words[STATUS_PROGRAM]
-        shown = _program_id(site, program, words)
-        if site.is_bounds:
-            message = f"model '{self.name}': kernel '{site.kernel}', program {shown}: {text}"
-            return BoundsError(message, site.kernel, program, values, text)
-        message = f"model '{self.name}': {text} (kernel '{site.kernel}', program {shown})"
-        return ExecutionError(message, site.kernel, program, values, text)
+        values = words[STATUS_VALUES : STATUS_VALUES + site.message.count("{}")]
+        grid = words[STATUS_GRID : STATUS_GRID + site.rank] if site.rank <= MOST_GRID_WORDS else ()
+        return failed_check(self.name, site, words[STATUS_PROGRAM], values, grid)
 
     def __repr__(self) -> str:
         inputs = ", ".join(f"{m.name}: {m.dtype} {shape_text(m.dims)}" for m in self.input_metadata)
         outputs = ", ".join(f"{m.dtype} {shape_text(m.dims)}" for m in self.output_metadata)
         return f"Model({self.name}: ({inputs}) -> ({outputs}))"
-
-
-def _program_id(site: CheckSite, program: int, words: ctypes.Array[ctypes.c_int64]) -> int | tuple[int, ...]:
-    """The place of a program along each axis of its grid, where that is known and says more than a number."""
-    if site.rank == 1 and site.is_bounds:
-        return (program,)
-    if not 1 < site.rank <= MOST_GRID_WORDS:
-        return program
-    ids = []
-    for size in reversed(words[STATUS_GRID : STATUS_GRID + site.rank]):
-        program, place = divmod(program, max(size, 1))
-        ids.append(place)
-    return tuple(reversed(ids))
 
 
 def _metadata(spec: BufferSpec) -> TensorMetadata:

@@ -5,21 +5,25 @@ The entry function is run by the interpreter, each launch by the PTX of its kern
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from differential import assert_same_bits, entry_of, parse_module
 from xdsl.dialects.builtin import ModuleOp
 
+from halfulp.compiler import Graph
+from halfulp.compiler.artifact import BufferRole, BufferSpec
 from halfulp.compiler.codegen.ptx import ptx_target
+from halfulp.compiler.codegen.ptxas import assemble
 from halfulp.compiler.compile_ptx import compile_tile_to_ptx
 from halfulp.compiler.dialects import tile
 from halfulp.compiler.interpreter import machine
 from halfulp.compiler.interpreter.frame import FailedCheck, Frame, StopExecution
 from halfulp.compiler.interpreter.memory import BufferSource, Reference
 from halfulp.compiler.options import CompileOptions
-from halfulp.compiler.passes.tile_to_loops.layout import checks_of, kernels_of
+from halfulp.compiler.passes.tile_to_loops.layout import checks_of, entry_layout, kernels_of
+from halfulp.compiler.pipeline import buffers_of, lower
 from halfulp.compiler.ptx_artifact import NO_FAILURE, PtxKernel
 from halfulp.runtime.cuda.emulator import Emulator
 
@@ -56,7 +60,8 @@ class PtxLaunches:
         self, kernel: PtxKernel, grid: Sequence[int], blocks: int, arguments: Sequence[Array | Reference]
     ) -> FailedCheck | None:
         assert self.module is not None
-        device, parameters = self.emulator, []
+        device = self.emulator
+        parameters: list[Any] = []
         status = np.full(max(1, kernel.status_words(blocks)), NO_FAILURE, np.uint64)
         status_address = self._upload(status)
         parameters += [status_address, device.alloc(max(blocks * kernel.scratch_bytes, 1)), *grid]
@@ -133,3 +138,72 @@ def check_ptx(
     for number, (some, other) in enumerate(zip(actual, expected, strict=True)):
         assert_same_bits(some, other, f"buffer {number}")
     return wanted
+
+
+class PtxGraph:
+    """One graph for the GPU: its tile IR, which the interpreter runs, and its PTX on the emulator."""
+
+    def __init__(self, graph: Graph, options: CompileOptions | None = None, target: str = "sm_80") -> None:
+        options = options or CompileOptions()
+        self.target = target
+        self.module: ModuleOp = graph.module.clone()
+        lower(self.module, "tile", options, ptx_target(target))
+        self.launches = PtxLaunches(self.module, target, options)
+        entry = entry_of(self.module)
+        arguments = len(entry.body.block.args)
+        self.specs = list(buffers_of(entry, entry_layout(self.module, entry)))[:arguments]
+
+    def check_code(self) -> None:
+        """ptxas takes it, and no kernel spills."""
+        _, usage = assemble(self.launches.ptx, self.target) if self.launches.ptx else (b"", [])
+        assert [str(kernel) for kernel in usage if kernel.spill_stores or kernel.stack_bytes] == []
+
+    def check_bits(self, operands: Sequence[Array]) -> machine.InterpreterResult:
+        """Both give the same bits in all buffers."""
+        name = entry_of(self.module).sym_name.data
+        expected = machine.interpret(self.module, name, self._buffers(operands), self._dims(operands))
+        actual = self.run(operands)
+        assert actual.failed == expected.failed
+        for spec, some, other in zip(self.specs, actual.arrays, expected.arrays, strict=True):
+            assert some is not None
+            assert other is not None
+            assert_same_bits(some, other, f"{spec.role.value} {spec.index}")
+        return actual
+
+    def run(self, operands: Sequence[Array]) -> machine.InterpreterResult:
+        """On the emulated GPU; all buffers of the entry function, in its order."""
+        return run_entry(self.module, self.launches, self._buffers(operands), self._dims(operands))
+
+    def outputs(self, result: machine.InterpreterResult) -> list[Array]:
+        """The results of the graph, in their own types and shapes."""
+        found = []
+        for spec, array in zip(self.specs, result.arrays, strict=True):
+            if spec.role is BufferRole.OUTPUT:
+                assert array is not None
+                shape = array.shape if spec.shape else ()
+                found.append(array.view(spec.dtype.to_numpy()).reshape(shape))
+        return found
+
+    def _dims(self, operands: Sequence[Array]) -> dict[str, int]:
+        return {
+            str(dim): size
+            for spec in self.specs
+            if spec.role is BufferRole.INPUT
+            for dim, size in zip(spec.shape, operands[spec.index].shape, strict=True)
+            if str(dim).isidentifier()
+        }
+
+    def _buffers(self, operands: Sequence[Array]) -> list[Array | Callable[[Mapping[str, int]], Array]]:
+        return [_buffer(spec, operands) for spec in self.specs]
+
+
+def _buffer(spec: BufferSpec, operands: Sequence[Array]) -> Array | Callable[[Mapping[str, int]], Array]:
+    """What a buffer holds before a run; a tensor without axes has one element."""
+    dtype = spec.dtype.to_numpy()
+    if spec.role is BufferRole.INPUT:
+        array = operands[spec.index].copy()
+        return array.reshape(array.shape or (1,))
+    if spec.role is BufferRole.CONSTANT:
+        assert spec.data is not None
+        return np.frombuffer(spec.data, dtype).reshape([dim.evaluate({}) for dim in spec.shape] or [1]).copy()
+    return lambda dims: np.zeros([dim.evaluate(dims) for dim in spec.shape] or [1], dtype)

@@ -11,19 +11,19 @@ The interface between a kernel and its launcher
 - ``status``: a global pointer to ``1 + 4 * blocks`` i64 words, or 0 for a kernel without checks.
 - ``scratch``: a global pointer to ``blocks * scratch_bytes`` bytes at a multiple of 256, or 0 if there are none.
 - the grid's sizes, an i64 each.
-- the kernel's own arguments: for a reference a global pointer and then an i64 for each extent, the static ones too; for a
-  scalar its value in its own type (an index is an i64, a bool a byte, f16 and bf16 two bytes).
+- the kernel's own arguments: for a reference a global pointer and then an i64 for each extent, the static ones too;
+  for a scalar its value in its own type (an index is an i64, a bool a byte, f16 and bf16 two bytes).
 
 It is launched with ``blocks x 1 x 1`` blocks of ``threads x 1 x 1`` threads and no dynamic shared memory. The leading
-``split`` axes of the grid are parallel; a *task* is a point of theirs, and block b takes tasks b, b + blocks, ... So any
-number of blocks is right. The axes behind run in order inside a block. A grid with a size of zero or less is not launched,
-nor is one of more than 2^48 programs.
+``split`` axes of the grid are parallel; a *task* is a point of theirs, and block b takes tasks b, b + blocks, ... So
+any number of blocks is right. The axes behind run in order inside a block. A grid with a size of zero or less is not
+launched, nor is one of more than 2^48 programs.
 
 Memory is in C order; a bool takes a byte. All pointers are aligned to 16 bytes.
 
-Checks: before a launch ``status[0]`` is all ones. It ends as the least ``program << 15 | check`` of those that failed, in
-unsigned order, where ``program`` is the row-major number in the grid and ``check`` that in the kernel's text. Its values
-are in ``status[1 + 4 * block]`` and on, where ``block = program // (product of the sizes behind split) % blocks``.
+Checks: before a launch ``status[0]`` is all ones. It ends as the least ``program << 15 | check`` of those that failed,
+in unsigned order, where ``program`` is the row-major number in the grid and ``check`` that in the kernel's text. Its
+values are in ``status[1 + 4 * block]`` and on, where ``block = program // (product of the sizes behind split) % blocks``.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Child:
     """A process that makes PTX, one text after another."""
 
     def __init__(self) -> None:
-        self.said = TemporaryFile()
+        self.said = TemporaryFile()  # noqa: SIM115 (closed when the child has ended)
         command = [sys.executable, "-m", __name__]
         pipe = subprocess.PIPE
         self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self.said)

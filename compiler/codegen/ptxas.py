@@ -1,7 +1,7 @@
 """NVIDIA's own tools: ``ptxas`` makes machine code of PTX, ``nvdisasm`` shows it.
 
-Neither is needed to run a graph, since a driver has an assembler of its own. They come with a CUDA toolkit, and from PyPI
-as ``nvidia-cuda-nvcc`` and ``nvidia-cuda-nvdisasm``.
+Neither is needed to run a graph, since a driver has an assembler of its own. They come with a CUDA toolkit, and from
+PyPI as ``nvidia-cuda-nvcc`` and ``nvidia-cuda-nvdisasm``.
 """
 
 from __future__ import annotations

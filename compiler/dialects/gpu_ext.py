@@ -75,7 +75,9 @@ class ShuffleDownOp(IRDLOperation):
 
     def verify_(self) -> None:
         if not 0 < self.distance.value.data < WARP:
-            raise VerifyException(f"gpu_ext.shuffle_down: the distance must be 1 to {WARP - 1}, not {self.distance.value.data}")
+            raise VerifyException(
+                f"gpu_ext.shuffle_down: the distance must be 1 to {WARP - 1}, not {self.distance.value.data}"
+            )
         if not isinstance(self.value.type, AnyFloat | IntegerType | IndexType):
             raise VerifyException(f"gpu_ext.shuffle_down: moves one number a thread, not {self.value.type}")
 

@@ -91,7 +91,9 @@ class ContractFmaPass(ModulePass):
 
 def _refuse_contract(module: ModuleOp, general: OpNumerics) -> None:
     for op in module.walk():
-        if isinstance(op, RegisteredOp) and "contract" in (op.flags or ()) and _numerics(op, general).fp_contract == "off":
+        if not isinstance(op, RegisteredOp) or "contract" not in (op.flags or ()):
+            continue
+        if _numerics(op, general).fp_contract == "off":
             raise CompileError(
                 f"{op.subject}: it has the fastmath flag 'contract', but fp_contract='off' forbids every contraction; "
                 "leave the flag out of the op or of its region, or compile with fp_contract='on'",
@@ -177,13 +179,12 @@ def _allows(op: ApplyOp, permitted: bool) -> bool:
 def _fuse(candidate: _Candidate, fused: OpDef, general: OpNumerics) -> frozenset[str]:
     """Puts the fma in the place of the sum; gives the flags that it ends up with."""
     op, product = candidate.op, candidate.product
-    defaults = _numerics(op, general).fastmath
     addend = op.arguments[1 - candidate.operand]
-    flags = (
-        None
-        if op.flags is None and product.flags is None
-        else (defaults if op.flags is None else op.flags) & (_numerics(product, general).fastmath if product.flags is None else product.flags)
-    )
+    own_defaults = _numerics(op, general).fastmath, _numerics(product, general).fastmath
+    flags = None
+    if op.flags is not None or product.flags is not None:
+        pairs = zip((op.flags, product.flags), own_defaults, strict=True)
+        flags = frozenset.intersection(*(default if own is None else own for own, default in pairs))
     is_difference = candidate.role == "difference"
     parameters = {
         "negate_product": BoolAttr.from_bool(is_difference and candidate.operand == 1),
@@ -198,7 +199,7 @@ def _fuse(candidate: _Candidate, fused: OpDef, general: OpNumerics) -> frozenset
     fma.outputs[0].name_hint = op.outputs[0].name_hint
     op.outputs[0].replace_all_uses_with(fma.outputs[0])
     block.erase_op(op)
-    return defaults if flags is None else flags
+    return own_defaults[0] if flags is None else flags
 
 
 def _note(candidate: _Candidate, flags: frozenset[str]) -> Contraction:

@@ -88,6 +88,8 @@ def lower_block(entry: Entry, block: Block) -> None:
 def lower_unit(entry: Entry, unit: Unit) -> None:
     """One kernel for a group of fused ops; what an op of its own needs."""
     first = unit.members[0]
+    if isinstance(first, graph.RegisteredOp):
+        entry.builder.device = first.device_ref
     if isinstance(first, graph.ApplyOp):
         _lower_applied(entry, unit, first)
     elif isinstance(first, graph.KernelCallOp):

@@ -123,7 +123,7 @@ class Grouping:
                 self.group_of[part] = number
 
     def mark(self, count: int) -> int:
-        """Writes the group of every op that can share a kernel; numbers start at ``count``, the next one is returned."""
+        """Writes the group of every op that can share a kernel; numbers start at ``count``; gives the next one."""
         numbers: dict[int, int] = {}
         for op, key in self.group_of.items():
             if self.groups[key].space is not None and not _stands_alone(self.groups[key]):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, gpu, memref, scf
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from ..dialects import gpu_ext
@@ -138,7 +138,7 @@ def _root(memory: SSAValue) -> SSAValue:
 
 
 def divergent_values(body: Region) -> set[SSAValue]:
-    """The values that may differ from thread to thread: what comes from the thread's number, or by a path of its own."""
+    """The values that may differ from thread to thread: what comes from its number, or by a path of its own."""
     divergent: set[SSAValue] = set()
     while True:
         before = len(divergent)
@@ -164,8 +164,8 @@ def _newly_divergent(op: Operation, divergent: set[SSAValue]) -> Iterator[SSAVal
 
 
 def _same(
-    targets: tuple[SSAValue, ...] | list[SSAValue],
-    sources: tuple[SSAValue, ...] | list[SSAValue],
+    targets: Sequence[SSAValue],
+    sources: Sequence[SSAValue],
     divergent: set[SSAValue],
     all_of_them: bool = False,
 ) -> Iterator[SSAValue]:

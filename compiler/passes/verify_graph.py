@@ -28,6 +28,7 @@ from ..dims import SymbolicDim
 from ..errors import HalfulpError, quoted_list
 from ..kernel_call import match_call, match_parameters
 from ..locations import location_of
+from ..op_call import check_devices
 from ..options import ordered_flags
 from ..registry import find_kernel, find_op
 from ..types import TensorType
@@ -149,6 +150,7 @@ def _verify_apply(op: RegisteredOp) -> list[str]:
     if op.flags and not definition.fastmath:
         _fail(op, f"takes no fastmath flags, but has {', '.join(ordered_flags(op.flags))}")
     parameters = match_parameters(definition.parameters, op.parameter_values, op.subject)
+    check_devices(op.subject, definition, op.argument_types)
     wanted = tuple(definition.infer(op.argument_types, parameters))
     if wanted != op.output_types:
         _fail(op, f"its results must be {_types_text(wanted)}, not {_types_text(op.output_types)}")

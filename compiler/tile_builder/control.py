@@ -12,6 +12,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region
 from xdsl.rewriter import InsertPoint
 
+from ..device import DeviceRef
 from ..dialects import tile
 from ..dialects.tile.types import RefType
 from ..dtypes import DType
@@ -119,12 +120,20 @@ class EntryBuilder(ControlBuilder):
         """``names`` are the symbols that a kernel must not take; it takes in those of the kernels built here."""
         super().__init__(entry.body.block)
         self.module = module
+        self.device = DeviceRef.CPU()  # of the op being lowered: where the memory between its kernels lies
         self._names = set() if names is None else names
 
-    def buffer(self, shape: Sequence[str], element: Attribute) -> Value:
-        """Memory between kernels; ``shape`` holds symbolic dims or numbers as text."""
+    def buffer(self, shape: Sequence[str], element: Attribute, device: DeviceRef | None = None) -> Value:
+        """Memory between kernels; ``shape`` holds symbolic dims or numbers as text, None is the device of now."""
         extents = [int(text) if text.isdecimal() else tile.DYNAMIC for text in shape]
-        return self._emit(tile.BufferOp(shape, RefType(extents, element)))
+        op, where = tile.BufferOp(shape, RefType(extents, element)), device or self.device
+        if not where.is_host:
+            op.attributes[tile.DEVICE] = StringAttr(str(where))
+        return self._emit(op)
+
+    def transfer(self, source: Value, target: Value) -> None:
+        """Copies a buffer to one on another device."""
+        self.insert(tile.TransferOp(source.ssa, target.ssa))
 
     def set_dim(self, symbol: str, value: Value) -> None:
         """Gives the symbolic dim ``symbol`` its value (index) from data."""

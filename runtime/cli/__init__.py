@@ -14,7 +14,7 @@ from importlib import import_module
 
 import click
 
-COMMANDS = ("cache", "compile", "explain", "fastmath", "opt")
+COMMANDS = ("cache", "compare-tensors", "compile", "explain", "fastmath", "opt")
 """The subcommands, in the order in which ``--help`` lists them."""
 
 

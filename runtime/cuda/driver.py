@@ -47,8 +47,16 @@ class Driver(Protocol):
         """What the device calls itself."""
         ...
 
+    def free_bytes(self) -> int | None:
+        """How much memory is free; None if that cannot be said."""
+        ...
+
     def alloc(self, nbytes: int) -> int:
-        """The address of fresh memory, a multiple of 256; its content is arbitrary."""
+        """The address of fresh memory, a multiple of 256; its content is arbitrary.
+
+        Raises:
+            MemoryError: there is not so much.
+        """
         ...
 
     def free(self, address: int) -> None:

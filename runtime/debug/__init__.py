@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .bisect import Bisection, Site, bisect_flags
     from .classify import Classification, Explanation, classify, classify_graph
     from .comparison import OutputResult
+    from .dump_comparison import TensorComparison, TensorPair, UnpairedTensor, compare_tensors
     from .explain import GraphReport, explain_graph
     from .fastmath import FastmathMatrix, ModeResult, fastmath_matrix
 
@@ -29,6 +30,10 @@ __all__ = [
     "Explanation",
     "explain_graph",
     "GraphReport",
+    "compare_tensors",
+    "TensorComparison",
+    "TensorPair",
+    "UnpairedTensor",
 ]
 
 _MODULES = {
@@ -45,6 +50,10 @@ _MODULES = {
     "Explanation": "classify",
     "explain_graph": "explain",
     "GraphReport": "explain",
+    "compare_tensors": "dump_comparison",
+    "TensorComparison": "dump_comparison",
+    "TensorPair": "dump_comparison",
+    "UnpairedTensor": "dump_comparison",
 }
 
 

@@ -21,6 +21,9 @@ from .value_alignment import copies_of_paired, pairs_by_value
 Side = Literal["torch", "max"]
 Rule = Literal["name", "renamed", "prefix", "fused", "argument", "values", "copy", "only one"]
 
+MOST_OPTIONS = 4096
+"""Pairs of equal key among which one looks for those that fit only each other."""
+
 _PARAMETERS = ("weight", "bias")
 
 
@@ -88,7 +91,9 @@ class Stage:
         self.max = [entry for entry in self.max if id(entry) not in gone]
 
 
-def align(torch: Dump, other: Dump, renamings: Mapping[str, str] | None = None, allow_reshape: bool = False) -> Alignment:
+def align(
+    torch: Dump, other: Dump, renamings: Mapping[str, str] | None = None, allow_reshape: bool = False
+) -> Alignment:
     """Pair the tensors of two dumps.
 
     Args:
@@ -192,6 +197,8 @@ def _pair_by(stage: Stage, rule: Rule, key: Callable[[Entry], Hashable], same_ki
             ours[key(entry)].append(entry)
     done: list[tuple[Entry, Entry]] = []
     for shared, entries in ours.items():
+        if len(entries) * len(theirs[shared]) > MOST_OPTIONS:
+            continue
         options = [(one, two) for one in entries for two in theirs[shared] if stage.fits(one, two)]
         if same_kind:
             options = [(one, two) for one, two in options if _kind(one) == _kind(two)]
@@ -209,7 +216,7 @@ def _kind(entry: Entry) -> str:
 
 
 def _translate_prefixes(stage: Stage) -> None:
-    """Paths that differ in their beginnings only: what many pairs have in common is what a beginning is called there."""
+    """Paths that differ in their beginnings only: many pairs tell what a beginning is called on the other side."""
     votes: dict[tuple[Path, Path], int] = defaultdict(int)
     longest: dict[tuple[Path, Path], int] = defaultdict(int)
     theirs: dict[Hashable, list[Entry]] = defaultdict(list)
@@ -268,7 +275,7 @@ def _pair_fused(stage: Stage) -> None:
                 if found is not None:
                     given[number] = found
             if given:
-                _pair_parts(stage, fused_side, entry, names, given)  # type: ignore[arg-type]
+                _pair_parts(stage, fused_side, entry, names, given)
 
 
 def _pair_parts(stage: Stage, side: Side, fused: Entry, names: tuple[str, ...], given: dict[int, Entry]) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .chunks import flat_piece
+from .chunks import flat_piece, relative_distance
 from .shape_matching import rows_of, shape_tuple
 from .tensor_names import FUSED
-from .value_alignment import NEAR, relative_distance
+from .value_alignment import NEAR
 
 if TYPE_CHECKING:
     from .alignment import Entry, Leftover, Side, Stage
@@ -100,7 +100,9 @@ class _Explaining:
                     if of_port:
                         shape = shape_tuple(of_port[0].tensor.stored.shape)
                         own = shape_tuple(entry.tensor.stored.shape)
-                        return f"{self.side} has {of_port[0].tensor.name} with shape {shape}, in which {own} does not fit"
+                        return (
+                            f"{self.side} has {of_port[0].tensor.name} with shape {shape}, in which {own} does not fit"
+                        )
         return None
 
 
@@ -120,5 +122,3 @@ def _rows_text(one: StoredTensor, other: StoredTensor) -> str | None:
                 which = f"only the {name} {'row' if rows == 1 else f'{rows} rows'} of"
                 return f"{which} {of}" if larger is one else f"this one has {which} its {of}"
     return f"{rows} of {of} rows" if larger is one else f"{of} rows, and this one has {rows}"
-
-

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from .ulps import Array
 
-CHUNK = 1 << 18
-"""Elements of a piece: a dozen arrays of so many float64 take 24 MiB."""
+CHUNK = 1 << 16
+"""Elements of a piece: few enough for a dozen arrays of so many float64 to stay in a cache."""
 
 SAMPLE = 1 << 12
 """Elements that tell tensors apart."""
@@ -35,7 +36,7 @@ def flat_piece(array: Array, start: int, count: int) -> Array:
 
 def release(array: Array) -> None:
     """Tell the system that the pages of a mapped file are not needed for now."""
-    owner = array
+    owner: Any = array
     while isinstance(owner, np.ndarray) and owner.base is not None:
         owner = owner.base
     if isinstance(owner, memoryview):
@@ -56,3 +57,11 @@ def sample(array: Array) -> Array:
     found = np.asarray(picked.astype(np.float64))
     release(array)
     return found
+
+
+def relative_distance(one: Array, other: Array) -> float:
+    """How far apart two samples are, relative to the larger norm; infinite where that means nothing."""
+    with np.errstate(all="ignore"):
+        norm = max(float(np.linalg.norm(one)), float(np.linalg.norm(other)))
+        distance = float(np.linalg.norm(one - other)) / norm if norm else float("inf")
+    return distance if np.isfinite(distance) else float("inf")

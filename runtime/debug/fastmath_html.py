@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import log10
 
 from halfulp.compiler.graph import Graph
 from halfulp.compiler.locations import location_of
@@ -17,6 +16,8 @@ from .fastmath import FastmathMatrix, ModeResult
 from .fastmath_text import HEADINGS, matrix_row, same_bits_groups
 from .graph_picture import STYLE as PICTURE_STYLE
 from .graph_picture import graph_picture
+from .histogram_picture import STYLE as HISTOGRAM_STYLE
+from .histogram_picture import histogram_picture
 from .html_page import html_page
 from .modes import mode_options
 
@@ -25,8 +26,6 @@ CONTRACTING = ("fast", "excess-fast")
 
 STYLE = """
 .closer { color: var(--good); } .worse { color: var(--bad); }
-.charts { display: flex; flex-wrap: wrap; gap: 1.5rem; } figure { margin: 0; } figcaption { font-weight: 600; }
-.bar { fill: var(--bar); } .axis { fill: var(--soft); font: 10px system-ui, sans-serif; text-anchor: middle; }
 .key { display: inline-block; width: 0.9em; height: 0.9em; border: 2px solid var(--strong); vertical-align: -0.1em; }
 """
 
@@ -43,7 +42,7 @@ def page(graph: Graph, matrix: FastmathMatrix, bisections: Sequence[Bisection] =
         *_causes(bisections),
         _graph_section(graph, bisections),
     ]
-    return html_page(title, parts, STYLE + PICTURE_STYLE)
+    return html_page(title, parts, STYLE + HISTOGRAM_STYLE + PICTURE_STYLE)
 
 
 def _output_section(worked: Sequence[ModeResult], index: int) -> str:
@@ -52,7 +51,8 @@ def _output_section(worked: Sequence[ModeResult], index: int) -> str:
     rows = "".join(_row(result, result.outputs[index]) for result in worked)
     headings = "".join(f'<th scope="col">{escape(name)}</th>' for name in HEADINGS)
     charts = "".join(
-        f"<figure><figcaption>{escape(', '.join(group))}</figcaption>{histogram_picture(output)}</figure>"
+        f"<figure><figcaption>{escape(', '.join(group))}</figcaption>"
+        f"{histogram_picture(output.histogram, output.output)}</figure>"
         for group, output in _distinct(worked, index)
     )
     note = (
@@ -77,38 +77,6 @@ def _distinct(worked: Sequence[ModeResult], index: int) -> list[tuple[list[str],
     """The groups of modes with equal bits that differ from the baseline in this output."""
     outputs = {result.mode: result.outputs[index] for result in worked}
     return [(group, outputs[group[0]]) for group in same_bits_groups(worked) if outputs[group[0]].differing]
-
-
-def histogram_picture(output: OutputResult) -> str:
-    """Bars for the distances 0, 1, 2 to 3, ... up to the largest that occurs."""
-    counts = output.histogram
-    places = [place for place, count in enumerate(counts) if count]
-    shown = [*range(places[0], min(places[-1], 32) + 1), *([33] if counts[33] else [])]
-    top = max(log10(1 + counts[place]) for place in shown)
-    bars = []
-    for position, place in enumerate(shown):
-        x, height = 8 + position * 34, 90 * log10(1 + counts[place]) / top
-        name = "NaN" if place == 33 else _distances(place)
-        bars.append(
-            f"<g><title>{name}: {counts[place]} elements</title>"
-            f'<rect class="bar" x="{x}" y="{105 - height:.1f}" width="28" height="{height:.1f}"/>'
-            f'<text class="axis" x="{x + 14}" y="{101 - height:.1f}">{counts[place] or ""}</text>'
-            f'<text class="axis" x="{x + 14}" y="118">{name}</text></g>'
-        )
-    width = 16 + len(shown) * 34
-    return (
-        f'<svg viewBox="0 0 {width} 124" width="{width}" height="124" role="img" '
-        f'aria-label="distances of {escape(output.output)}">{"".join(bars)}</svg>'
-    )
-
-
-def _distances(place: int) -> str:
-    """The first distance of a bar, or all of them where there is room."""
-    if place < 2:
-        return str(place)
-    if place < 5:
-        return f"{2 ** (place - 1)}–{2**place - 1}"
-    return f"{2 ** (place - 1)}+" if place < 8 else f"2^{place - 1}"
 
 
 def _groups(modes: Sequence[ModeResult], worked: Sequence[ModeResult]) -> str:

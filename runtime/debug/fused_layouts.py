@@ -8,6 +8,7 @@ from math import gcd
 
 import numpy as np
 
+from .chunks import relative_distance
 from .ulps import Array
 
 SAMPLED_ROWS = 16
@@ -77,11 +78,13 @@ def parts_of(axis: int, sizes: Sequence[int], fused: Array, given: Mapping[int, 
         fused: the whole.
         given: parts by their number, as the other program has them.
     """
+    whole, known = _rows(fused, axis), {place: _rows(part, axis) for place, part in given.items()}
     common = gcd(*sizes)
     best, best_distance = 1, np.inf
     for groups in [count for count in range(1, common + 1) if common % count == 0]:
-        layout = _layout(axis, sizes, groups)
-        distance = sum(_distance(_rows(layout[place].take(fused), axis), _rows(part, axis)) for place, part in given.items())
+        layout = _layout(-1, sizes, groups)
+        distances = [relative_distance(layout[place].take(whole), part) for place, part in known.items()]
+        distance = sum(min(1.0, each) for each in distances)
         if distance < (best_distance if groups == 1 else best_distance / 2):
             best, best_distance = groups, distance
     return _layout(axis, sizes, best)
@@ -95,10 +98,3 @@ def _layout(axis: int, sizes: Sequence[int], groups: int) -> list[Part]:
 def _rows(array: Array, axis: int) -> Array:
     turned = np.moveaxis(array, axis, -1)
     return turned.reshape(-1, turned.shape[-1])[:SAMPLED_ROWS].astype(np.float64)
-
-
-def _distance(one: Array, other: Array) -> float:
-    """How far apart two samples are, relative to their size; of NaN and infinities nothing can be said."""
-    with np.errstate(all="ignore"):
-        distance = float(np.linalg.norm(one - other) / max(np.linalg.norm(one), np.linalg.norm(other), 1e-300))
-    return distance if np.isfinite(distance) else 1.0

@@ -99,10 +99,11 @@ def _open_npy(path: Path) -> Iterator[StoredTensor]:
 
     def read() -> Array:
         mode: Any = "r" if path.stat().st_size >= MAPPED_FROM else None
-        return np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
+        array = np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
+        return array.view(_element_type(array.dtype))
 
     array = read()
-    yield StoredTensor("", path, array.shape, _element_type(array.dtype), read)
+    yield StoredTensor("", path, array.shape, array.dtype, read)
 
 
 def _open_npz(path: Path) -> Iterator[StoredTensor]:
@@ -119,7 +120,7 @@ def _open_npz(path: Path) -> Iterator[StoredTensor]:
             if member.compress_type == zipfile.ZIP_STORED:
                 place = _member_offset(path, member) + start
                 order: Any = "F" if in_columns else "C"
-                read = partial(_mapped, path, place, shape, dtype, order)
+                read = partial(_mapped, path, place, shape, element, order)
             else:
                 read = partial(_unpacked, path, member)
             yield StoredTensor(member.filename.removesuffix(".npy"), path, shape, element, read)
@@ -134,7 +135,8 @@ def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
 
 def _unpacked(path: Path, member: zipfile.ZipInfo) -> Array:
     with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        array = np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+        return array.view(_element_type(array.dtype))
 
 
 def _open_safetensors(path: Path) -> Iterator[StoredTensor]:
@@ -246,8 +248,9 @@ def _with_bfloat16(tensor: StoredTensor) -> StoredTensor:
 
 
 def _element_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of what numpy stored; of bfloat16, which it does not know, it writes only that there are two bytes."""
     if dtype == np.dtype("V2"):
-        return dtype
+        return _dtype("bfloat16")
     if dtype.kind not in "biuf" or dtype.itemsize > 8:
         raise ValueError(f"element type {dtype} is not one of bool, integers and floats of up to 64 bits")
     return dtype

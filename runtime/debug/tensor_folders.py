@@ -1,7 +1,7 @@
 """The tensors that a program wrote while it ran: one file, or a folder of files, perhaps with a folder for each step.
 
-The order is that of execution where it is known: ``tensor_names.txt`` lists it, and archives keep the order in which they
-were filled. Else it is guessed from the names (`execution_key`).
+The order is that of execution where it is known: ``tensor_names.txt`` lists it, and archives keep the order in which
+they were filled. Else it is guessed from the names (`execution_key`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from .tensor_names import execution_key, parse_name
 ORDER_FILE = "tensor_names.txt"
 
 _STEP = re.compile(r"(?:step[_-]?)?(\d+)")
-_ARCHIVES = (".npz", ".pt", ".safetensors")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """How far apart two tensors are: every number of a comparison, in one pass over pieces of them.
 
-Differences are taken in float64, which holds all narrower types exactly; with 64-bit integers in long double, which holds
-those and float64 exactly. A NaN beside a number, or an infinity beside something else, is infinitely far from it.
+Differences are taken in float64, which holds all narrower types exactly; with 64-bit integers in long double, which
+holds those and float64 exactly. A NaN beside a number, or an infinity beside something else, is infinitely far from it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ SMALLEST_SCALE = 1e-10
 class Tolerance:
     """How far apart elements may be.
 
-    An element must satisfy all that is given: ``|torch - max| <= atol + rtol * |torch|``, where one that is None counts as
-    0, and at most ``ulp`` numbers of the type between the two. Integers have no ulp and must then be equal.
+    An element must satisfy all that is given: ``|torch - max| <= atol + rtol * |torch|``, where one that is None counts
+    as 0, and at most ``ulp`` numbers of the type between the two. Integers have no ulp and must then be equal.
     """
 
     rtol: float | None = None
@@ -69,7 +69,7 @@ class SquareSum:
             self.scale = largest
         if self.scale and np.isfinite(self.scale):
             scaled = values / self.scale
-            self.total += float(np.dot(scaled, scaled))
+            self.total += float(np.sum(scaled * scaled))  # np.dot would start threads
 
     def root_mean(self) -> float | None:
         """The root of the mean; None of no values."""
@@ -80,7 +80,7 @@ class SquareSum:
 
 @dataclass
 class Metrics:
-    """What two tensors of equally many elements have in common; counts, and the greatest differences with their places."""
+    """What is known of two tensors of equally many elements: counts, the greatest differences and their places."""
 
     elements: int = 0
     differing: int = 0
@@ -128,10 +128,10 @@ class _Pair:
 
     def add(self, torch: Array, other: Array, start: int) -> None:
         with np.errstate(all="ignore"):
-            if self.same_type and np.array_equal(bits_of(torch), bits_of(other)):
-                if not self.may_have_nan or np.isfinite(torch).all():
-                    self._add_equal(torch.astype(np.float64), start)
-                    return
+            equal = self.same_type and np.array_equal(bits_of(torch), bits_of(other))
+            if equal and (not self.may_have_nan or np.isfinite(torch).all()):
+                self._add_equal(torch.astype(np.float64), start)
+                return
             ours, theirs = torch.astype(self.wide), other.astype(self.wide)
             finite = self._count_special(ours, theirs)
             absolute = self._absolute(ours, theirs)
@@ -228,7 +228,7 @@ class _Pair:
         scales = self.ours.scale, self.theirs.scale
         if all(scales):
             self.product *= (before[0] / scales[0]) * (before[1] / scales[1])
-            self.product += float(np.dot(ours / scales[0], theirs / scales[1]))
+            self.product += float(np.sum((ours / scales[0]) * (theirs / scales[1])))
 
     def finish(self) -> None:
         """The means."""
@@ -236,7 +236,8 @@ class _Pair:
         self.found.rmse = self.errors.root_mean()
         size = float(np.sqrt(self.ours.total) * np.sqrt(self.theirs.total))
         if size:
-            self.found.cosine = min(1.0, max(-1.0, self.product / size))
+            exact = self.found.rmse == 0  # the quotient is rounded
+            self.found.cosine = 1.0 if exact else min(1.0, max(-1.0, self.product / size))
 
 
 def largest_magnitude(values: Array) -> float:
@@ -251,7 +252,7 @@ def is_float(dtype: np.dtype[Any]) -> bool:
 
 @cache
 def _limits(dtype: np.dtype[Any]) -> Any:
-    return ml_dtypes.finfo(dtype.newbyteorder("="))
+    return ml_dtypes.finfo(dtype.newbyteorder("="))  # type: ignore[no-untyped-call]
 
 
 def coarser_type(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:

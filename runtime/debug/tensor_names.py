@@ -1,7 +1,7 @@
-"""Names of dumped tensors, such as ``model.layers.0.mlp-output``, taken apart so that two programs' names can be compared.
+"""Names of dumped tensors, such as ``model.layers.0.mlp-output``, taken apart so that those of two programs compare.
 
-A name is the path of a layer, ``(2)`` if the layer ran more than once in the step, and what of it was looked at: an input
-or the output, with the number or name of an argument or field. Other names are paths alone.
+A name is the path of a layer, ``(2)`` if the layer ran more than once in the step, and what of it was looked at: an
+input or the output, with the number or name of an argument or field. Other names are paths alone.
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ _NAME = re.compile(
 _PLAIN = re.compile(r"(?P<path>.*?)(?:\((?P<run>\d+)\))?")
 
 WRAPPERS = frozenset(
-    ("model", "language_model", "text_model", "transformer", "module", "backbone", "base_model", "decoder")
-    + ("_orig_mod", "_fsdp_wrapped_module")
+    ("model", "language_model", "text_model", "transformer", "module", "backbone", "base_model", "decoder", "_orig_mod")
 )
 """Layers at the root that hold the whole model: how many of them there are differs between programs."""
 
@@ -47,7 +46,11 @@ FUSED: dict[str, tuple[str, ...]] = {
 }
 """Products of matrices that some programs compute as one: the parts lie side by side in the last axis."""
 
-_ORDER = ["embed_tokens", "rotary_emb", "layers", "input_layernorm", "self_attn", "q_proj", "k_proj", "v_proj", "qkv_proj", "q_norm", "k_norm", "o_proj", "post_attention_layernorm", "mlp", "gate_proj", "up_proj", "gate_up_proj", "act_fn", "down_proj", "norm", "lm_head"]
+_ORDER = (
+    "embed_tokens", "rotary_emb", "layers", "input_layernorm", "self_attn", "q_proj", "k_proj", "v_proj", "qkv_proj",
+    "q_norm", "k_norm", "o_proj", "post_attention_layernorm", "mlp", "gate_proj", "up_proj", "gate_up_proj", "act_fn",
+    "down_proj", "norm", "lm_head",
+)  # fmt: skip
 _RANKS = {name: rank for rank, name in enumerate(_ORDER)}
 
 

@@ -1,4 +1,4 @@
-"""The pickle inside of a ``.pt`` file, read by a machine that knows tensors and plain containers and calls nothing else.
+"""The pickle inside of a ``.pt`` file, read by a machine that knows tensors and containers and calls nothing else.
 
 Python's own unpickler calls whatever a file names, and torch's needs torch. This one goes through the opcodes
 itself: names stay names, and the only "calls" are the few with which ``torch.save`` describes a tensor. So a file that
@@ -19,10 +19,8 @@ STORAGES = {
 }  # fmt: skip
 """The element types of torch's typed storages."""
 
-DTYPES = frozenset(
-    {*STORAGES.values(), "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"}
-    | {"float8_e5m2fnuz"}
-)
+_UNSTORED = ["uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz"]
+DTYPES = frozenset({*STORAGES.values(), *_UNSTORED})
 """Names of torch's element types, which are ml_dtypes' and numpy's as well."""
 
 
@@ -99,9 +97,11 @@ _NAMES = frozenset(
 
 _PUSHED = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False, "EMPTY_TUPLE": ()}
 _LITERALS = frozenset(
-    ("BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "BINFLOAT", "FLOAT")
-    + ("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE")
-)
+    {
+        "BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "BINFLOAT", "FLOAT",
+        "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE",
+    }
+)  # fmt: skip
 _IGNORED = frozenset(("PROTO", "FRAME"))
 
 
@@ -176,7 +176,7 @@ class _Machine:
             stack[-count:] = [tuple(stack[-count:])]
         elif name in ("TUPLE", "LIST", "DICT"):
             items = self._since_mark()
-            stack.append({"TUPLE": tuple, "LIST": list, "DICT": lambda found: dict(_pairs(found))}[name](items))
+            stack.append(tuple(items) if name == "TUPLE" else items if name == "LIST" else dict(_pairs(items)))
         elif name in ("APPEND", "APPENDS"):
             items = [stack.pop()] if name == "APPEND" else self._since_mark()
             stack[-1].extend(items)

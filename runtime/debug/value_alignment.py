@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Hashable
-from os.path import commonprefix
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .chunks import flat_chunks, sample
+from .chunks import flat_chunks, relative_distance, sample
 from .shape_matching import without_ones
 from .ulps import Array
 
@@ -38,7 +38,9 @@ def pairs_by_value(stage: Stage) -> None:
         found = theirs.get(_form(entry))
         values = _telling_values(entry) if found else None
         if found and values is not None:
-            options += [(*_rank(stage, entry, other, values, known), entry, other) for other, known in _near(found, values)]
+            options += [
+                (*_rank(stage, entry, other, values, known), entry, other) for other, known in _near(found, values)
+            ]
     limits = {True: NEAR_IN_LAYER, False: NEAR}
     options = [option for option in options if option[0] <= limits[_same_layer(option[-2], option[-1])]]
     options.sort(key=lambda option: option[:-2])
@@ -81,15 +83,8 @@ def copies_of_paired(stage: Stage) -> None:
 def _common_layers(match: Match, side: str, entry: Entry) -> int:
     """How many layers from the root on two names share: of several equal tensors the nearest is named."""
     other = match.torch.name if side == "torch" else match.max.name
-    return len(commonprefix([other.split("."), entry.tensor.name.split(".")]))
-
-
-def relative_distance(one: Array, other: Array) -> float:
-    """How far apart two samples are, relative to the larger norm; infinite where that means nothing."""
-    with np.errstate(all="ignore"):
-        norm = max(float(np.linalg.norm(one)), float(np.linalg.norm(other)))
-        distance = float(np.linalg.norm(one - other)) / norm if norm else float("inf")
-    return distance if np.isfinite(distance) else float("inf")
+    pairs = zip(other.split("."), entry.tensor.name.split("."), strict=False)
+    return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 def _has_namesake(stage: Stage, side: str, entry: Entry) -> bool:

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from halfulp.runtime import cli
 from halfulp.runtime.cache import DiskCache
-from halfulp.runtime.cli import main
+from halfulp.runtime.cli import COMMANDS, main
 
 SQUARE = "func.func @square(%x: f32) -> f32 {\n  func.return %x : f32\n}\n"
 
@@ -68,3 +69,10 @@ def test_cache_that_is_off_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(main, ["cache", "info"])
     assert result.exit_code == 1
     assert result.output == "Error: there is no cache: HALFULP_CACHE turns it off, or there is no home folder\n"
+
+
+def test_each_subcommand_is_a_module_and_the_list_is_sorted() -> None:
+    folder = Path(cli.__file__).parent
+    modules = {path.stem.replace("_", "-") for path in folder.glob("*.py") if not path.stem.startswith("__")}
+    assert sorted(COMMANDS) == list(COMMANDS)
+    assert set(COMMANDS) == modules - {"faults"}

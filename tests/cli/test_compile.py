@@ -158,7 +158,22 @@ def test_file_that_is_no_python(folder: Path) -> None:
     ("arguments", "message"),
     [
         (["--emit", "tyle"], "--emit: there is no stage 'tyle'; did you mean 'tile'?"),
-        (["--emit", "x"], "--emit: there is no stage 'x'; stages are graph, tile, loops, llvm, ll, asm"),
+        (
+            ["--emit", "x"],
+            "--emit: there is no stage 'x'; stages are graph, tile, loops, gpu, llvm, ll, asm, ptx, sass",
+        ),
+        (
+            ["--emit", "asm", "--target", "sm_90"],
+            "there is no stage asm on the way to nvptx64/sm_90; stages are graph, tile, gpu, llvm, ll, ptx, sass",
+        ),
+        (
+            ["--emit", "ptx", "--target", "sm_70"],
+            "target 'sm_70' is none that halfulp compiles for; use 'sm_80', 'sm_90', 'sm_100'",
+        ),
+        (
+            ["--target", "sm_90"],
+            "--target: a model for a GPU cannot be saved; use --emit ptx or --ptxas-info",
+        ),
         (["--option", "fast"], "--option takes name=value, not 'fast'"),
         (["--option", "opt_level=9"], "--option: opt_level must be one of 0, 1, 2, 3, not 9"),
         (["-o", "none/m.bin"], "cannot write none/m.bin: No such file or directory"),
@@ -192,3 +207,21 @@ def test_bar_on_a_terminal_only(folder: Path, arguments: list[str], start: str, 
     assert shown.stdout == quiet.stdout
     assert "compiling double  [" in bar
     assert re.search(f"100%  ({last})", bar)
+
+
+def test_machine_code_for_a_gpu_and_what_its_kernels_take() -> None:
+    result = CliRunner().invoke(
+        main, ["compile", "model.py:graph", "--target", "sm_90", "--emit", "sass", "--ptxas-info"]
+    )
+    assert result.exit_code == 0
+    assert "FADD" in result.stdout
+    assert re.fullmatch(
+        r"kernel_add: \d+ registers, 0 bytes of shared memory, 0 of stack, 0 of spill stores, 0 of spill loads\n",
+        result.stderr,
+    )
+
+
+def test_gpu_stages_without_a_target_are_for_a_common_gpu() -> None:
+    result = CliRunner().invoke(main, ["compile", "model.py:graph", "--emit", "ptx"])
+    assert ".target sm_90" in result.stdout
+    assert "gpu.thread_id" in CliRunner().invoke(main, ["compile", "model.py:graph", "--emit", "gpu"]).stdout

@@ -1,4 +1,4 @@
-"""The recorded cases of ragged log-probabilities on the emulated GPU: the interpreter's bits, the same failed checks."""
+"""The recorded cases of ragged log-probabilities on the emulated GPU: the interpreter's bits and failed checks."""
 
 from __future__ import annotations
 

@@ -6,85 +6,24 @@ for ops that have examples the first and the last type, since examples are many 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from differential import assert_same_bits, entry_of
 from op_samples import Array, element_operands, random_values, row_operand
-from ptx_runs import PtxLaunches, run_entry
-from xdsl.dialects.builtin import ModuleOp
+from ptx_runs import PtxGraph
 
-from halfulp.compiler import CompileOptions, DeviceRef, DType, Graph, TensorType, TensorValue
-from halfulp.compiler.artifact import BufferRole, BufferSpec
-from halfulp.compiler.codegen.ptx import ptx_target
-from halfulp.compiler.codegen.ptxas import assemble
-from halfulp.compiler.interpreter import InterpreterResult, interpret
-from halfulp.compiler.passes.tile_to_loops.layout import entry_layout
-from halfulp.compiler.pipeline import buffers_of, lower
+from halfulp.compiler import DeviceRef, DType, Graph, TensorType, TensorValue
 from halfulp.ops.contract import CONTRACTS, Contract, Example
 
-TARGET = "sm_80"
 LENGTHS = (0, 1, 33, 257)
 MATRICES = ((3, 5, 7), (1, 300, 2), (17, 64, 130), (2, 0, 3), (0, 4, 5))
 GPU = DeviceRef.GPU(0)
-OPTIONS = CompileOptions()
 
 
 def ops_of(layout: str) -> list[str]:
     return [name for name, contract in CONTRACTS.items() if contract.layout == layout]
-
-
-class OnBoth:
-    """One graph for the GPU: its tile IR, which the interpreter runs, and its PTX on the emulator."""
-
-    def __init__(self, graph: Graph) -> None:
-        self.module: ModuleOp = graph.module.clone()
-        lower(self.module, "tile", OPTIONS, ptx_target(TARGET))
-        self.launches = PtxLaunches(self.module, TARGET, OPTIONS)
-        entry = entry_of(self.module)
-        arguments = len(entry.body.block.args)
-        self.specs = list(buffers_of(entry, entry_layout(self.module, entry)))[:arguments]
-
-    def check_code(self) -> None:
-        """ptxas takes it, and no kernel spills."""
-        _, usage = assemble(self.launches.ptx, TARGET) if self.launches.ptx else (b"", [])
-        assert [str(kernel) for kernel in usage if kernel.spill_stores or kernel.stack_bytes] == []
-
-    def check_bits(self, operands: Sequence[Array]) -> InterpreterResult:
-        """Both give the same bits in all buffers."""
-        dims = {
-            str(dim): size
-            for spec in self.specs
-            if spec.role is BufferRole.INPUT
-            for dim, size in zip(spec.shape, operands[spec.index].shape, strict=True)
-            if str(dim).isidentifier()
-        }
-        name = entry_of(self.module).sym_name.data
-        expected = interpret(self.module, name, self._buffers(operands), dims)
-        actual = run_entry(self.module, self.launches, self._buffers(operands), dims)
-        assert actual.failed == expected.failed
-        for spec, some, other in zip(self.specs, actual.arrays, expected.arrays, strict=True):
-            assert some is not None
-            assert other is not None
-            assert_same_bits(some, other, f"{spec.role.value} {spec.index}")
-        return actual
-
-    def _buffers(self, operands: Sequence[Array]) -> list[Array | Callable[[Mapping[str, int]], Array]]:
-        return [_buffer(spec, operands) for spec in self.specs]
-
-
-def _buffer(spec: BufferSpec, operands: Sequence[Array]) -> Array | Callable[[Mapping[str, int]], Array]:
-    """What a buffer holds before a run; a tensor without axes has one element."""
-    dtype = spec.dtype.to_numpy()
-    if spec.role is BufferRole.INPUT:
-        array = operands[spec.index].copy()
-        return array.reshape(array.shape or (1,))
-    if spec.role is BufferRole.CONSTANT:
-        assert spec.data is not None
-        return np.frombuffer(spec.data, dtype).reshape([dim.evaluate({}) for dim in spec.shape] or [1]).copy()
-    return lambda dims: np.zeros([dim.evaluate(dims) for dim in spec.shape] or [1], dtype)
 
 
 def graph_of(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Sequence[str]]) -> Graph:
@@ -106,7 +45,7 @@ def graph_of(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Seque
 @pytest.mark.parametrize("name", ops_of("elements"))
 def test_elements(name: str) -> None:
     contract = CONTRACTS[name]
-    both = OnBoth(graph_of(contract, contract.dtypes, [["n"]] * contract.operands))
+    both = PtxGraph(graph_of(contract, contract.dtypes, [["n"]] * contract.operands))
     both.check_code()
     operands = [array for dtype in contract.dtypes for array in _shuffled(contract, dtype)]
     for length in LENGTHS:
@@ -123,7 +62,7 @@ def _shuffled(contract: Contract, dtype: DType) -> list[Array]:
 @pytest.mark.parametrize("name", ops_of("rows"))
 def test_rows(name: str) -> None:
     contract = CONTRACTS[name]
-    both = OnBoth(graph_of(contract, contract.dtypes, [["rows", "n"]]))
+    both = PtxGraph(graph_of(contract, contract.dtypes, [["rows", "n"]]))
     both.check_code()
     for length in LENGTHS[1:]:
         both.check_bits([row_operand(dtype, length)[:3] for dtype in contract.dtypes])
@@ -132,7 +71,7 @@ def test_rows(name: str) -> None:
 @pytest.mark.parametrize("name", ops_of("matrices"))
 @pytest.mark.parametrize("dtype", [DType.float32, DType.bfloat16, DType.int8])
 def test_matrices(name: str, dtype: DType) -> None:
-    both = OnBoth(graph_of(CONTRACTS[name], [dtype], [["m", "k"], ["k", "n"]]))
+    both = PtxGraph(graph_of(CONTRACTS[name], [dtype], [["m", "k"], ["k", "n"]]))
     both.check_code()
     for m, k, n in MATRICES:
         both.check_bits([random_values(dtype, m * k, 1).reshape(m, k), random_values(dtype, k * n, 2).reshape(k, n)])
@@ -144,7 +83,7 @@ def test_examples(name: str) -> None:
     assert contract.examples is not None
     dtypes = dict.fromkeys([contract.dtypes[0], contract.dtypes[-1]])
     examples = [example for dtype in dtypes for example in contract.examples(dtype)]
-    both = OnBoth(_graph_of_examples(contract, examples))
+    both = PtxGraph(_graph_of_examples(contract, examples))
     both.check_code()
     both.check_bits([array for example in examples for array in example.operands])
 

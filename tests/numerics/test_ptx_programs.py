@@ -82,7 +82,7 @@ def test_lanes_of_every_width_are_shuffled(dtype: type) -> None:
       tile.launch @k grid() (%x, %y) : !tile.ref<[300], {element}, global>, !tile.ref<[1], {element}, global>
       func.return
     }}"""
-    values = (100 * floats(300)).astype(dtype)
+    values: Array = (100 * floats(300)).astype(dtype)
     check_ptx(text, [values, np.zeros(1, dtype)])
 
 
@@ -121,8 +121,6 @@ def test_least_failing_program_is_reported_with_its_values(blocks: int) -> None:
 
 def test_of_one_program_the_first_failure_it_comes_to_is_reported() -> None:
     def body(k: KernelBuilder) -> None:
-        (p,) = k.program_ids
-
         def once(i: Value) -> list[Value]:
             k.check(k.compare("ne", i, 2), "in round {}", i)
             k.check(k.compare("ne", i, 1), "before, in round {}", i)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import platform
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -170,6 +173,46 @@ def test_too_much_shared_memory() -> None:
     with pytest.raises(LaunchError) as caught:
         module.launch("k", (1, 1, 1), (1, 1, 1), 227 * 1024 + 1, [0])
     assert str(caught.value) == "kernel 'k': a block has at most 232448 bytes of shared memory, not 232449"
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="sets MXCSR, the control register of x86-64")
+def test_a_thread_that_flushes_subnormals_is_refused() -> None:
+    module = Emulator().load_module(kernel("ret;", ""))
+    libm = ctypes.CDLL("libm.so.6")
+    environment = (ctypes.c_uint32 * 8)()  # glibc's fenv_t: 28 bytes of x87 state, then MXCSR
+    libm.fegetenv(environment)
+    original = environment[7]
+    environment[7] |= 0x8040  # flush to zero, denormals are zero
+    libm.fesetenv(environment)
+    try:
+        with pytest.raises(LaunchError) as caught:
+            module.launch("k", (1, 1, 1), (1, 1, 1), 0, [])
+    finally:
+        environment[7] = original
+        libm.fesetenv(environment)
+    assert str(caught.value) == (
+        "kernel 'k': this thread flushes subnormal floats to zero, so numpy rounds otherwise than PTX; undo what set "
+        "it (a library built with -ffast-math, torch.set_flush_denormal) before launching"
+    )
+    module.launch("k", (1, 1, 1), (1, 1, 1), 0, [])
+
+
+def test_launches_of_several_threads_wait_for_each_other() -> None:
+    device = Emulator()
+    out = device.alloc(4)
+    device.memset(out, 0, 4)
+    module = device.load_module(kernel(ADD_ONE))
+
+    def launch_often() -> None:
+        for _ in range(40):
+            module.launch("k", (1, 1, 1), (1, 1, 1), 0, [out])
+
+    threads = [threading.Thread(target=launch_often) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert download(device, out, 1, WORD) == [160]
 
 
 def test_variables_of_a_module_live_as_long_as_it() -> None:

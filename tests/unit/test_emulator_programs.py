@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from ptx_kernels import HEADER, download, kernel, run, upload
 
 from halfulp.compiler.codegen.ptx import compile_to_ptx, ptx_target
-from halfulp.runtime.cuda.emulator import Emulator, PtxSyntaxError, UnsupportedPtxError
+from halfulp.runtime.cuda.emulator import Emulator, EmulatorError, PtxSyntaxError, UnsupportedPtxError
 
 # %r1 is the thread, %rd1 its place in the output of one word a thread
 THREAD = "mov.u32 %r1, %tid.x;\nld.param.u64 %rd1, [out];\nmad.wide.u32 %rd1, %r1, 4, %rd1;\n"
@@ -252,6 +254,7 @@ def test_parameters_of_every_kind() -> None:
         ("mov.u32 %r1, %r99;", "PTX line 7: mov.u32 %r1, %r99: '%r99' is not declared"),
         ("mov.u32 %r1, %rd2;", "PTX line 7: mov.u32 %r1, %rd2: an operand has 64 bits where .u32 needs 32"),
         ("mov.u32 %r1, [;", "PTX line 7: mov.u32 %r1, [: '[' is no address [base+offset]"),
+        (".reg .b32 %q<2> %w;", "PTX line 7: .reg .b32 %q<2> %w: expected .reg, a type and names"),
         ("bra nowhere;", "there is no label 'nowhere' to jump to"),
         ("a: a: ret;", "the label 'a' stands twice in one function"),
         ("%r1 = 4;", "PTX line 7: %r1 = 4: expected an instruction"),
@@ -275,6 +278,24 @@ def test_module_that_is_no_ptx() -> None:
     assert (
         str(wide.value) == "PTX line 7: .reg .b128 %q<2>: the emulator has registers of up to 64 bits, without vectors"
     )
+
+
+def test_damaged_text_is_refused_or_runs_but_never_crashes() -> None:
+    """Words of a kernel are left out, doubled or moved. Whatever is left is wrong PTX, a fault, or runs."""
+    body = "mov.u32 %r2, 1;\n{ .param .b32 p0; .param .b64 p1; .param .b32 r0; st.param.b32 [p0], %r1;\n"
+    body += "call.uni (r0), twice_or_more, (p0, p1); ld.param.b32 %r2, [r0]; }\nbar.sync 0;"
+    words = re.split(r"(\s+|[,;{}()\[\]])", kernel(THREAD + body + STORE, before=FUNCTION + ".shared .b32 s[4];\n"))
+    generator = np.random.default_rng(0)
+    refused = 0
+    for _ in range(400):
+        damaged = list(words)
+        at, other = generator.integers(0, len(words), 2)
+        damaged[at] = "" if generator.random() < 0.5 else words[other]
+        try:
+            run("".join(damaged), 32, "u4", max_steps=1000)
+        except EmulatorError:
+            refused += 1
+    assert 100 < refused < 400
 
 
 SOFTMAX_SUM = r"""
@@ -355,3 +376,28 @@ def test_llvm_makes_a_reduction(opt_level: int) -> None:
         half = values.shape[1] // 2
         values = values[:, :half] + values[:, half:]
     np.testing.assert_array_equal(download(device, out, len(rows), np.dtype("f4")), values[:, 0])
+
+
+def planted(change: tuple[str, str], grid: int = 2) -> str:
+    """The name of the error that a changed text of LLVM leads to."""
+    text = compile_to_ptx(SOFTMAX_SUM, ptx_target("sm_90"))
+    assert change[0] in text
+
+    def load_and_launch() -> None:
+        device = Emulator()
+        module = device.load_module(text.replace(*change))
+        rows = upload(device, np.ones((2, 64), np.float32))
+        module.launch("k", (grid, 1, 1), (64, 1, 1), 0, [device.alloc(8), rows])
+
+    with pytest.raises(EmulatorError) as caught:
+        load_and_launch()
+    return type(caught.value).__name__
+
+
+def test_faults_planted_in_the_ptx_of_llvm() -> None:
+    assert planted(("bar.sync", "// bar.sync")) == "DataRaceError"
+    assert planted(("add.rn.f32", "add.f32")) == "UnroundedOperationError"
+    assert planted(("%ctaid.x", "%tid.y")) == "DataRaceError"  # all blocks write the result of the first
+    assert planted(("", ""), grid=3) == "OutOfBoundsError"
+    one_thread_waits = ("\t@%p3 bra", "\t@%p3 ret;\n\tbar.sync 0;\n\t@%p3 bra")  # where only the first thread writes
+    assert planted(one_thread_waits) == "DivergentBarrierError"

@@ -10,7 +10,18 @@ from halfulp.ops.contract import CONTRACTS
 from halfulp.ops.table import table
 
 README = Path(__file__).parents[2] / "ops" / "README.md"
-WITHOUT_NUMBERS = {"call", "cond", "custom", "getitem", "inplace_custom", "print", "transfer_to", "while_loop"}
+WITHOUT_NUMBERS = {
+    "buffer_load",
+    "buffer_store",
+    "call",
+    "cond",
+    "custom",
+    "getitem",
+    "inplace_custom",
+    "print",
+    "transfer_to",
+    "while_loop",
+}
 """What only arranges other ops, or shows their results: it computes nothing that could be off."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -105,9 +106,7 @@ def test_symbols_are_plain_and_no_two_alike() -> None:
 def test_unknown_target_is_refused() -> None:
     with pytest.raises(CompileError) as caught:
         ptx_target("sm_70")
-    assert caught.value.message == (
-        "target 'sm_70' is none that halfulp compiles for; use 'sm_80', 'sm_90', 'sm_100'"
-    )
+    assert caught.value.message == ("target 'sm_70' is none that halfulp compiles for; use 'sm_80', 'sm_90', 'sm_100'")
 
 
 def test_what_ends_llvm_ends_the_child_only_and_names_the_kernel() -> None:
@@ -156,7 +155,7 @@ def test_usage_is_read_from_what_ptxas_says() -> None:
 
 
 def test_missing_tool_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ptxas.shutil, "which", lambda name: None)
+    monkeypatch.setattr(shutil, "which", lambda name: None)
     monkeypatch.setattr(ptxas, "find_spec", lambda name: None)
     ptxas.find_tool.cache_clear()
     try:

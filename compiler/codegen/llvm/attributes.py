@@ -85,7 +85,7 @@ _ENUM_FUNCTION = frozenset(
 _UNIT_FUNCTION = {"no_inline": "noinline", "no_unwind": "nounwind", "optimize_none": "optnone"}
 _STRING_FUNCTION = {"target_cpu": "target-cpu", "tune_cpu": "tune-cpu", "frame_pointer": "frame-pointer"}
 NVVM_KERNEL = "nvvm.kernel"
-"""On a function that the host of a GPU launches, as upstream's MLIR marks it; upstream's ``CConv`` has no word for it."""
+"""On a function that the host of a GPU launches, as MLIR marks it; upstream's ``CConv`` has no word for it."""
 
 _WRITTEN_ELSEWHERE = frozenset(
     {

@@ -57,6 +57,11 @@ class RegisteredOp(IRDLOperation, ABC):
         return tuple(tensor_type(value) for value in self.outputs)
 
     @property
+    def device_ref(self) -> DeviceRef:
+        """Where the op runs: where its results are."""
+        return self.output_types[0].device if self.outputs else DeviceRef.CPU()
+
+    @property
     def parameter_values(self) -> dict[str, Parameter]:
         """The parameters as Python values."""
         return {name: parameter_value(attribute) for name, attribute in self.parameters.data.items()}

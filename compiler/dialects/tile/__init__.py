@@ -21,7 +21,19 @@ from .compute import (
     ShiftOp,
     TopMergeOp,
 )
-from .kernel import KERNEL_OPS, ORDERED, PARALLEL, BufferOp, CheckOp, KernelOp, LaunchOp, ReturnOp, SetDimOp
+from .kernel import (
+    DEVICE,
+    KERNEL_OPS,
+    ORDERED,
+    PARALLEL,
+    BufferOp,
+    CheckOp,
+    KernelOp,
+    LaunchOp,
+    ReturnOp,
+    SetDimOp,
+    TransferOp,
+)
 from .memory import MEMORY_OPS, AllocOp, DimOp, FlattenOp, LoadOp, ReinterpretOp, StoreOp, WindowOp
 from .printing import PRINTING_OPS, PrintOp, PrintTensorOp
 from .scale import ScaleOp
@@ -41,6 +53,7 @@ from .types import RefType
 Tile = Dialect("tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS, ScaleOp, *PRINTING_OPS], [RefType])
 
 __all__ = [
+    "DEVICE",
     "DYNAMIC",
     "ORDERED",
     "PARALLEL",
@@ -77,6 +90,7 @@ __all__ = [
     "StoreOp",
     "Tile",
     "TopMergeOp",
+    "TransferOp",
     "TransposeOp",
     "WindowOp",
 ]

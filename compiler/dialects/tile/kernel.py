@@ -210,6 +210,20 @@ class BufferOp(IRDLOperation):
 
 
 @irdl_op_definition
+class TransferOp(IRDLOperation):
+    """Copies a buffer to one of as many elements on another device, in row-major order of both."""
+
+    name = "tile.transfer"
+    source = operand_def(RefType)
+    target = operand_def(RefType)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$source `to` $target attr-dict `:` type($source) `to` type($target)"
+
+    def __init__(self, source: SSAValue, target: SSAValue) -> None:
+        super().__init__(operands=[source, target])
+
+
+@irdl_op_definition
 class SetDimOp(IRDLOperation):
     """Gives a symbolic dim its value, computed from data; buffers and launches that use it come after."""
 
@@ -222,6 +236,9 @@ class SetDimOp(IRDLOperation):
     def __init__(self, symbol: str, value: SSAValue) -> None:
         super().__init__(operands=[value], properties={"symbol": StringAttr(symbol)})
 
+
+DEVICE = "halfulp.device"
+"""On a ``tile.buffer``: the device that its memory is on, ``gpu:0``; the host where it is absent."""
 
 MAX_CHECK_VALUES = 4
 
@@ -267,11 +284,12 @@ class CheckOp(IRDLOperation):
             )
 
 
-KERNEL_OPS: list[type[Operation]] = [KernelOp, LaunchOp, ReturnOp, BufferOp, SetDimOp, CheckOp]
+KERNEL_OPS: list[type[Operation]] = [KernelOp, LaunchOp, ReturnOp, BufferOp, SetDimOp, CheckOp, TransferOp]
 
 __all__ = [
     "BufferOp",
     "CheckOp",
+    "DEVICE",
     "KERNEL_OPS",
     "KernelOp",
     "LaunchOp",
@@ -280,4 +298,5 @@ __all__ = [
     "PARALLEL",
     "ReturnOp",
     "SetDimOp",
+    "TransferOp",
 ]

@@ -126,7 +126,9 @@ class Entry:
             self.refs[value] = self.ref(carried)
         if value not in self.refs:
             tensor = tensor_type(value)
-            self.refs[value] = self.builder.buffer(dim_texts(tensor), tensor.dtype.to_element_type())
+            self.refs[value] = self.builder.buffer(
+                dim_texts(tensor), tensor.dtype.to_element_type(), tensor.device
+            )
         return self.refs[value]
 
     def dim(self, dim: Dim) -> Value:

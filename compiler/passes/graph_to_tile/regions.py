@@ -71,7 +71,8 @@ def _carry_on(entry: Entry, values: Sequence[SSAValue], carried: Sequence[Value]
         if root_of(source.ssa) is root_of(target.ssa):
             continue
         if root_of(source.ssa) in old:
-            aside = entry.builder.buffer(dim_texts(tensor_type(value)), target.element_type)
+            tensor = tensor_type(value)
+            aside = entry.builder.buffer(dim_texts(tensor), target.element_type, tensor.device)
             emit_copy(entry.builder, source, aside)
             source = aside
         moves.append((source, target))

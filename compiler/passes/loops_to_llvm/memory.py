@@ -184,7 +184,7 @@ def _alloca(b: FunctionLowering, op: memref.AllocaOp) -> None:
     element = stored_type(b, b.type(t.element_type))
     alignment = op.alignment.value.data if op.alignment is not None else natural_alignment(element)
     if space_of(t) == SHARED_SPACE:
-        b.set(op.memref, _shared(b, llvm.LLVMArrayType(size, element), alignment))
+        b.set(op.memref, _shared(b, llvm.LLVMArrayType(IntAttr(size), element), alignment))
         return
     b.stack_bytes += size * natural_alignment(element)
     if b.stack_bytes > STACK_LIMIT:

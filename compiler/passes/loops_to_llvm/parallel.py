@@ -8,6 +8,8 @@ critical -> spin: taken = xchg word, 1; taken ? spin : body; xchg word, 0
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from xdsl.dialects import arith, llvm
 from xdsl.dialects.builtin import DenseArrayBase, IntegerAttr, SymbolRefAttr, UnitAttr, i32, i64
 from xdsl.ir import Attribute, Block, Operation, SSAValue
@@ -122,7 +124,7 @@ def pool_declaration() -> llvm.FuncOp:
     return llvm.FuncOp(PARALLEL_FOR, llvm.LLVMFunctionType([i64, i64, PTR, PTR]), llvm.LinkageAttr("external"))
 
 
-def calls_pool(functions: list[llvm.FuncOp]) -> bool:
+def calls_pool(functions: Sequence[llvm.FuncOp | llvm.GlobalOp]) -> bool:
     """Whether any of these functions hands work to the pool."""
     return any(
         isinstance(op, llvm.CallOp) and op.callee is not None and op.callee.root_reference.data == PARALLEL_FOR

@@ -56,8 +56,7 @@ class ThreadStrips(Strips):
             return tuple(moved)
         if isinstance(op, tile.SliceOp):
             return tuple(
-                builder.add(start, builder.mul(index, step))
-                for (start, step), index in zip(op.ranges, at, strict=True)
+                builder.add(start, builder.mul(index, step)) for (start, step), index in zip(op.ranges, at, strict=True)
             )
         return self.coordinates(shape, self.linear(shape_of(op.result.type), at))
 

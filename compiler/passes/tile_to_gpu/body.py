@@ -29,9 +29,7 @@ class ThreadBody(BodyLowering):
 
     strips: ThreadStrips
 
-    def __init__(
-        self, threads: ThreadBuilder, region: Region, handlers: Mapping[type[Operation], Handler]
-    ) -> None:
+    def __init__(self, threads: ThreadBuilder, region: Region, handlers: Mapping[type[Operation], Handler]) -> None:
         own: dict[type[Operation], Handler] = {op: partial(_lower, lower) for op, lower in _BLOCK_OPS.items()}
         super().__init__(threads, 1, region, {**own, **handlers}, ThreadStrips(threads))
         self.threads = threads

@@ -18,7 +18,6 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
-from ...ptx_artifact import CHECK_BITS, CHECK_VALUES
 from ...dialects import gpu_ext, tile
 from ...dialects.gpu_ext import (
     GLOBAL_SPACE,
@@ -31,6 +30,8 @@ from ...dialects.gpu_ext import (
     memory_in,
 )
 from ...dialects.tile.types import shape_of
+from ...ptx_artifact import CHECK_BITS, CHECK_VALUES
+from ..tile_to_loops.body import Handler
 from ..tile_to_loops.columns import ceil_power_of_two
 from ..tile_to_loops.functions import bind_arguments, widening
 from ..tile_to_loops.grid_limit import MOST_PROGRAMS
@@ -38,11 +39,10 @@ from ..tile_to_loops.layout import checks_of
 from ..tile_to_loops.loop_builder import INDEX, Index
 from ..tile_to_loops.views import storage_type
 from .body import ThreadBody
-from .threads import X, ThreadBuilder
-
+from .threads import ThreadBuilder, X
 
 MOST_THREADS = 256
-MOST_SCRATCH = 1 << 24
+MOST_SCRATCH = 1 << 26
 """Bytes of global memory for the blocks of one program."""
 
 STATUS = memory_in(i64, DYNAMIC_INDEX, GLOBAL_SPACE)
@@ -102,7 +102,7 @@ class KernelLowering:
         self.block_id = self.builder.emit(gpu.BlockIdOp(X))
         self.numbers = {check: number for number, check in enumerate(checks_of(kernel))}
         self.program: Index = 0
-        handlers = {tile.CheckOp: self._check, tile.PrintOp: self._refuse_print}
+        handlers: dict[type[Operation], Handler] = {tile.CheckOp: self._check, tile.PrintOp: self._refuse_print}
         self.body = ThreadBody(self.builder, kernel.body, handlers)
 
     def function(self, symbol: str, contract: StringAttr | None) -> func.FuncOp:
@@ -177,7 +177,7 @@ class KernelLowering:
             self._record(body, op)
             return ()
 
-        builder.alone(lambda: builder.if_(failed, [], record) and None)
+        builder.alone(lambda: builder.if_(failed, [], record))
 
     def _record(self, body: ThreadBody, op: tile.CheckOp) -> None:
         builder = self.builder

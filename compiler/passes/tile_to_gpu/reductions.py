@@ -179,9 +179,7 @@ def _reduce_wide(reduction: Reduction, lanes: int) -> None:
         upper = builder.min(builder.add(lower, CHUNK), reduction.limit)
         threads.spread(
             lanes,
-            lambda lane: reduction.store(
-                reduction.lane(row, builder.add(lower, lane), upper, lanes), slots, lane
-            ),
+            lambda lane: reduction.store(reduction.lane(row, builder.add(lower, lane), upper, lanes), slots, lane),
         )
         half = lanes // 2
         while half:

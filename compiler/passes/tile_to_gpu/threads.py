@@ -52,9 +52,13 @@ class ThreadBuilder(LoopBuilder):
             return
         self.loop(self.thread, count, self.threads, (), one)
 
-    def alone(self, body: Callable[[], None]) -> None:
+    def alone(self, body: Callable[[], object]) -> None:
         """Runs ``body`` in one thread only."""
-        self.spread(1, lambda _: body())
+
+        def one(_: Index) -> None:
+            body()
+
+        self.spread(1, one)
 
     def alloca(self, element: Attribute, size: int) -> SSAValue:
         """Memory of the block of threads: shared while there is room, then global."""

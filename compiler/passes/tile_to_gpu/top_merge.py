@@ -98,7 +98,7 @@ class ThreadTopMerge(TopMerge):
             builder.if_(hit, [], insert)
             return ()
 
-        self.threads.alone(lambda: builder.loop(0, self.threads.threads, 1, (), one) and None)
+        self.threads.alone(lambda: builder.loop(0, self.threads.threads, 1, (), one))
         return ()
 
 

@@ -196,7 +196,7 @@ def _stored_columns(strips: Strips, view: RefView, size: int) -> Index:
     A block has thousands of columns, a small tensor a few; a masked round for each vector of the block took 0.3 us.
     """
     builder, axis = strips.builder, view.axes[-1]
-    return builder.max(builder.min(size, builder.sub(axis.limit, axis.start)), 0)
+    return builder.max(builder.min(size, builder.sub(axis.limit, axis.start)), 0) if size else 0
 
 
 def _store(strips: Strips, view: RefView, value: SSAValue, strip: Strip, mask: SSAValue | None) -> None:

@@ -14,7 +14,8 @@ from .types import U8
 class Emulator:
     """A device that runs PTX with numpy and finds what a GPU would leave undefined.
 
-    Implements `runtime.cuda.driver.Driver`. Launches are over when `launch` returns.
+    Implements `runtime.cuda.driver.Driver`. Launches are over when `launch` returns. Threads may share a device: its
+    methods, and launches, wait for each other.
 
     Args:
         memory_bytes: how much its allocations may take together.
@@ -37,13 +38,18 @@ class Emulator:
     def name(self) -> str:
         return "emulated GPU"
 
+    def free_bytes(self) -> int:
+        """What its allocations may still take."""
+        return self.memory.capacity - self.memory.used
+
     def alloc(self, nbytes: int) -> int:
         """Fresh memory, filled with 0xFF.
 
         Raises:
             OutOfDeviceMemoryError: that many bytes are not free.
         """
-        return self.memory.allocate(nbytes).address
+        with self.memory.lock:
+            return self.memory.allocate(nbytes).address
 
     def free(self, address: int) -> None:
         """Gives memory back. Its addresses are never used again, so a later access is found.
@@ -51,28 +57,33 @@ class Emulator:
         Raises:
             DeviceMemoryError: no allocation starts there.
         """
-        self.memory.free(address)
+        with self.memory.lock:
+            self.memory.free(address)
 
     def copy_to_device(self, destination: int, source: Array) -> None:
         """Copies a C-contiguous host array; raises DeviceMemoryError outside of allocations."""
         data = _bytes_of(source, "copy_to_device()")
-        self.memory.bytes_of(destination, data.size, "copy_to_device()")[...] = data
+        with self.memory.lock:
+            self.memory.bytes_of(destination, data.size, "copy_to_device()")[...] = data
 
     def copy_to_host(self, destination: Array, source: int) -> None:
         """Fills a C-contiguous host array; raises DeviceMemoryError outside of allocations."""
         data = _bytes_of(destination, "copy_to_host()")
-        data[...] = self.memory.bytes_of(source, data.size, "copy_to_host()")
+        with self.memory.lock:
+            data[...] = self.memory.bytes_of(source, data.size, "copy_to_host()")
 
     def copy_within(self, destination: int, source: int, nbytes: int) -> None:
         """Copies between two places, which may overlap."""
-        data = self.memory.bytes_of(source, nbytes, "copy_within()").copy()
-        self.memory.bytes_of(destination, nbytes, "copy_within()")[...] = data
+        with self.memory.lock:
+            data = self.memory.bytes_of(source, nbytes, "copy_within()").copy()
+            self.memory.bytes_of(destination, nbytes, "copy_within()")[...] = data
 
     def memset(self, address: int, value: int, nbytes: int) -> None:
         """Sets bytes; ``value`` is 0 to 255."""
         if not 0 <= value <= 255:
             raise DeviceMemoryError(f"memset() sets bytes, from 0 to 255, not {value}")
-        self.memory.bytes_of(address, nbytes, "memset()")[...] = value
+        with self.memory.lock:
+            self.memory.bytes_of(address, nbytes, "memset()")[...] = value
 
     def load_module(self, ptx: str) -> EmulatedModule:
         """Parses and decodes a module.
@@ -80,7 +91,8 @@ class Emulator:
         Raises:
             PtxSyntaxError, UnsupportedPtxError, UnroundedOperationError: with the line and its text.
         """
-        return EmulatedModule(ptx, self.memory, self.checks)
+        with self.memory.lock:
+            return EmulatedModule(ptx, self.memory, self.checks)
 
     def synchronize(self) -> None:
         """Nothing is ever under way."""

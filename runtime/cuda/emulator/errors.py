@@ -55,7 +55,7 @@ class DeviceMemoryError(EmulatorError):
     """A host-side request (allocate, free, copy, set) names memory that is not there."""
 
 
-class OutOfDeviceMemoryError(DeviceMemoryError):
+class OutOfDeviceMemoryError(DeviceMemoryError, MemoryError):
     """The device has not that much memory left."""
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
+from threading import RLock
 
 import numpy as np
 
@@ -55,6 +56,7 @@ class GlobalMemory:
         self.allocations: dict[int, Allocation] = {}
         self.addresses: list[int] = []  # sorted
         self.freed: deque[tuple[int, int]] = deque(maxlen=_REMEMBERED)
+        self.lock = RLock()  # of the whole device: what it is asked for, by any thread, happens one after the other
         self._next = FIRST_ADDRESS
 
     def allocate(self, nbytes: int, label: str = "") -> Allocation:

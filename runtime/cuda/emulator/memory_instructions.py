@@ -128,7 +128,7 @@ class MemoryDecoder:
         variable = scope.variables.get(operand.base.text)
         if variable is not None:
             found, start = variable
-            if space == "param":
+            if space == "param" or (space, found) == ("generic", "global"):
                 space = found
             elif found != space:
                 raise unsupported(instruction, f"variable {operand.base.text!r} of .{found} as .{space}")

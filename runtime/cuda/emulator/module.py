@@ -70,8 +70,9 @@ class EmulatedModule:
 
     def unload(self) -> None:
         """Frees the module's variables; its kernels are gone."""
-        for address in self._allocated:
-            self.memory.free(address)
+        with self.memory.lock:
+            for address in self._allocated:
+                self.memory.free(address)
         self._allocated.clear()
         self.kernels.clear()
 
@@ -89,10 +90,11 @@ class EmulatedModule:
             raise LaunchError(f"the module has no kernel {kernel!r}{near_names(kernel, self.kernels)}")
         launch = Launch(kernel, grid, block, shared_bytes)
         check_launch(launch, found.program)
-        pack_arguments(kernel, found, arguments)
-        if found.program.dynamic_shared:
-            found.program.shared.resize_last(shared_bytes)
-        with np.errstate(all="ignore"):
+        with self.memory.lock, np.errstate(all="ignore"):
+            _require_subnormals(kernel)
+            pack_arguments(kernel, found, arguments)
+            if found.program.dynamic_shared:
+                found.program.shared.resize_last(shared_bytes)
             self._run(found.program, launch)
 
     def _run(self, program: Program, launch: Launch) -> None:
@@ -156,6 +158,15 @@ class EmulatedModule:
         self._allocated.append(allocation.address)
         allocation.data[:size] = np.frombuffer(variable.initial or bytes(size), U8)
         return allocation.address
+
+
+def _require_subnormals(kernel: str) -> None:
+    """Numpy computes with the flags the thread has; some libraries leave flush-to-zero set in it."""
+    if (np.array([2.0**-149], np.float32) * np.float32(1.0) == 0).any():
+        raise LaunchError(
+            f"kernel {kernel!r}: this thread flushes subnormal floats to zero, so numpy rounds otherwise than PTX; "
+            "undo what set it (a library built with -ffast-math, torch.set_flush_denormal) before launching"
+        )
 
 
 def _words(nbytes: int) -> int:

@@ -20,7 +20,7 @@ _FUNCTION = re.compile(r"\.(entry|func)\b\s*(?:\.noreturn\s*)?(\([^)]*\))?\s*([\
 _FUNCTION_DIRECTIVE = re.compile(r"\s*\.(reqntid|maxntid|minnctapersm|maxnreg|noreturn|pragma)\b([^.{;]*)")
 _LABEL = re.compile(r"([\w$%]+)\s*:(?!:)")
 _STATEMENT = re.compile(r"[^;]*;")
-_TYPE = re.compile(r"\.([a-z]\w*)\b")
+_REGISTERS = re.compile(r"\.reg \.(\w+) (?:([\w$%]+) ?<(\d+)>|([\w$%]+(?:, ?[\w$%]+)*))")
 _VARIABLE = re.compile(
     r"\.(?P<space>\w+)\s*(?P<attributes>(?:\.\w+\s*\d*\s*)*?)\.(?P<type>[a-z]+\d+(?:x2)?)\s+"
     r"(?:\.ptr\s*(?:\.\w+\s*)?(?:\.align\s+\d+\s*)?)?"
@@ -132,22 +132,25 @@ class _Parser:
         if not text.startswith("."):
             return parse_instruction(text, line)
         if text.startswith(".reg"):
-            return self.registers(text)
+            return self.registers(text, line)
         if _VARIABLE_SPACE.match(text):
             return self.variable(text, is_extern=False, line=line)
         if text.startswith(".pragma"):
             return None
         raise UnsupportedPtxError(f"PTX line {line}: {text}: the emulator does not know this directive")
 
-    def registers(self, text: str) -> Registers:
-        match = _TYPE.match(text, len(".reg "))
-        if match is None or match[1] not in TYPES:
-            raise self.unsupported(f"{text}: the emulator has registers of up to 64 bits, without vectors")
-        names = split_list(text[match.end() :])
-        if len(names) == 1 and names[0].endswith(">"):
-            name, _, count = names[0][:-1].partition("<")
-            return Registers(match[1], (name,), int(count))
-        return Registers(match[1], tuple(names), None)
+    def registers(self, text: str, line: int) -> Registers:
+        match = _REGISTERS.fullmatch(text)
+        if match is None:
+            raise PtxSyntaxError(f"PTX line {line}: {text}: expected .reg, a type and names")
+        type, name, count, names = match.groups()
+        if type not in TYPES:
+            raise UnsupportedPtxError(
+                f"PTX line {line}: {text}: the emulator has registers of up to 64 bits, without vectors"
+            )
+        if count:
+            return Registers(type, (name,), int(count))
+        return Registers(type, tuple(split_list(names)), None)
 
     def variable(self, text: str, is_extern: bool, line: int | None = None) -> Variable:
         match = _VARIABLE.fullmatch(text)

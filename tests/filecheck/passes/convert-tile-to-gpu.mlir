@@ -66,6 +66,6 @@ tile.kernel @product(%x: !tile.ref<[64, 128], f32, global>, %y: !tile.ref<[128, 
 // CHECK:         %[[B:[0-9]+]] = gpu_ext.block_scratch 0 of %{{.*}} : memref<?xi8, 1 : i32> -> memref<8192xf32, 1 : i32>
 // CHECK:         memref.alloca() {alignment = 16 : i64} : memref<4096xf32, 3 : i32>
 // CHECK:           scf.for {{.*}} iter_args
-// CHECK:             memref.load %[[A]]
 // CHECK:             memref.load %[[B]]
+// CHECK:             memref.load %[[A]]
 // CHECK:             math.fma

@@ -9,17 +9,17 @@ tile.kernel @shows(%x: !tile.ref<[8], f32, global>) grid(%i of %n) axes [ordered
 
 // -----
 
-tile.kernel @large(%x: !tile.ref<[3000000, 2], f32, global>, %y: !tile.ref<[2, 3000000], f32, global>, %z: !tile.ref<[2, 2], f32, global>) grid() axes [] {
-  %a = tile.load %y : !tile.ref<[2, 3000000], f32, global> -> tensor<2x3000000xf32>
-  %b = tile.load %x : !tile.ref<[3000000, 2], f32, global> -> tensor<3000000x2xf32>
+tile.kernel @large(%x: !tile.ref<[6000000, 2], f32, global>, %y: !tile.ref<[2, 6000000], f32, global>, %z: !tile.ref<[2, 2], f32, global>) grid() axes [] {
+  %a = tile.load %y : !tile.ref<[2, 6000000], f32, global> -> tensor<2x6000000xf32>
+  %b = tile.load %x : !tile.ref<[6000000, 2], f32, global> -> tensor<6000000x2xf32>
   %zero = arith.constant 0.0 : f32
   %acc = tile.splat %zero : f32 -> tensor<2x2xf32>
-  %c = tile.dot %a, %b, %acc fused true : tensor<2x3000000xf32>, tensor<3000000x2xf32> -> tensor<2x2xf32>
+  %c = tile.dot %a, %b, %acc fused true : tensor<2x6000000xf32>, tensor<6000000x2xf32> -> tensor<2x2xf32>
   tile.store %c, %z : tensor<2x2xf32>, !tile.ref<[2, 2], f32, global>
   tile.return
 }
 
-// CHECK: tile.kernel @large: its blocks take 48000000 bytes of memory, but 16777216 is the most; use smaller blocks
+// CHECK: tile.kernel @large: its blocks take 96000000 bytes of memory, but 67108864 is the most; use smaller blocks
 
 // -----
 

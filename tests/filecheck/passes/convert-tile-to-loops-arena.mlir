@@ -36,7 +36,7 @@ func.func @g(%x: !tile.ref<[?, 8192], f32, global>, %y: !tile.ref<[?, 8192], f32
 // CHECK-SAME:  %[[A:[0-9]+]]: memref<8256xf32>, %[[B:[0-9]+]]: memref<8256xf32>) {
 // CHECK-NOT:     memref.alloca
 // CHECK:         vector.store %{{[0-9]+}}, %[[A]][
-// CHECK:         memref.store %{{[0-9]+}}, %[[B]][
+// CHECK:         vector.store %{{[0-9]+}}, %[[B]][
 // CHECK-NOT:     memref.alloca
 // CHECK-LABEL: func.func private @reversed.launch(
 // CHECK:         scf_ext.forall

@@ -60,3 +60,17 @@ tile.kernel @bools(%x: !tile.ref<[16], i1, global>) grid() axes [] {
   tile.store %b, %x : tensor<16xi1>, !tile.ref<[16], i1, global>
   tile.return
 }
+
+// Small steps along a row: vectors are shuffled out of the one or two that hold their elements; the rest goes one by one.
+
+tile.kernel @every_second(%x: !tile.ref<[80], f32, global>, %y: !tile.ref<[40], f32, global>) grid() axes [] {
+  %a = tile.load %x : !tile.ref<[80], f32, global> -> tensor<80xf32>
+  %b = tile.slice %a from [79] step [-2] : tensor<80xf32> -> tensor<40xf32>
+  tile.store %b, %y : tensor<40xf32>, !tile.ref<[40], f32, global>
+  tile.return
+}
+
+// CHECK-LABEL: func.func private @every_second(
+// CHECK:         vector.shuffle %{{[0-9]+}}, %{{[0-9]+}} [30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0]
+// CHECK:         memref.load
+// CHECK:         memref.store
