@@ -15,7 +15,7 @@ import numpy as np
 from xdsl.dialects.builtin import f32, f64, i32
 
 from halfulp.compiler import Graph, GraphError, TensorValue
-from halfulp.compiler.errors import near_names
+from halfulp.compiler.errors import NotFoundError, near_names
 from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import OpCall
 from halfulp.compiler.registry import ParameterSpec
@@ -212,9 +212,20 @@ _FAR = 10_000.0
 """Beyond ±this the functions are 0 and x in f64."""
 
 
+def _mpmath() -> Any:
+    try:
+        import mpmath
+    except ImportError:
+        raise NotFoundError(
+            "the references of gelu and silu in float64 need mpmath, which is not installed; "
+            "pip install halfulp[references]"
+        ) from None
+    return mpmath
+
+
 def _in_many_bits(function: Callable[[Any], Any], x: Array) -> Array:
     """``function`` of mpmath numbers, rounded to longdouble once; far out its limits, NaN of NaN."""
-    import mpmath
+    mpmath = _mpmath()
 
     def one(value: np.longdouble) -> np.longdouble:
         if not abs(value) < _FAR:
@@ -230,15 +241,13 @@ def _in_many_bits(function: Callable[[Any], Any], x: Array) -> Array:
 
 
 def _sigmoid_of(slope: Any) -> Any:
-    import mpmath
-
+    mpmath = _mpmath()
     with mpmath.workprec(200):
         return 1 / (1 + mpmath.exp(-slope))
 
 
 def _gelu_of(x: Any, form: str) -> Any:
-    import mpmath
-
+    mpmath = _mpmath()
     with mpmath.workprec(200):
         if form == "none":
             return x * mpmath.erfc(-x / mpmath.sqrt(2)) / 2
@@ -249,8 +258,7 @@ def _gelu_of(x: Any, form: str) -> Any:
 
 
 def _silu_of(x: Any) -> Any:
-    import mpmath
-
+    mpmath = _mpmath()
     with mpmath.workprec(200):
         return x * _sigmoid_of(x)
 

@@ -160,6 +160,10 @@ class Frame:
         """
         for target, value in zip(block.args, arguments, strict=True):
             self.set(target, value)
+        return self.run_ops(block)
+
+    def run_ops(self, block: Block) -> list[Value]:
+        """As `run_block`, where the arguments of the block have been set; at the latest before they are used."""
         for op in block.ops:
             if isinstance(op, TERMINATORS):
                 return self.values(op.operands)

@@ -209,9 +209,9 @@ def _torch_tensor(name: str, path: Path, record: TensorRecord, member: zipfile.Z
     def read() -> Array:
         if not prod(record.shape):
             return np.zeros(record.shape, dtype)
-        flat = _mapped(path, _member_offset(path, member) + record.offset * dtype.itemsize, (extent,), dtype)
-        strides = [stride * dtype.itemsize for stride in record.strides]
-        return np.lib.stride_tricks.as_strided(flat, record.shape, strides, writeable=False)
+        start = _member_offset(path, member) + record.offset * dtype.itemsize
+        strides = tuple(stride * dtype.itemsize for stride in record.strides)
+        return _view(path, start, extent * dtype.itemsize, record.shape, dtype, strides=strides)
 
     return StoredTensor(name, path, record.shape, dtype, read)
 
@@ -225,8 +225,12 @@ def _member_offset(path: Path, member: zipfile.ZipInfo) -> int:
 
 
 def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any], order: Any = "C") -> Array:
-    """Elements of a file from byte ``start`` on."""
-    needed = prod(shape) * dtype.itemsize
+    """Elements of a file that lie without gaps from byte ``start`` on."""
+    return _view(path, start, prod(shape) * dtype.itemsize, shape, dtype, order=order)
+
+
+def _view(path: Path, start: int, needed: int, shape: tuple[int, ...], dtype: np.dtype[Any], **layout: Any) -> Array:
+    """A view of ``needed`` bytes of a file, read if they are few and mapped if they are many."""
     if start + needed > path.stat().st_size:
         raise GraphError(f"'{path}' is cut short: its data would end at byte {start + needed}")
     with path.open("rb") as file:
@@ -236,15 +240,7 @@ def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any]
             start = 0
         else:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    return np.ndarray(shape, dtype, content, start, order=order)
-
-
-def _with_bfloat16(tensor: StoredTensor) -> StoredTensor:
-    """numpy's files have no name for bfloat16: they hold it as two bytes of no type."""
-    if tensor.dtype.kind != "V":
-        return tensor
-    element = _dtype("bfloat16")
-    return replace(tensor, dtype=element, read=lambda: tensor.read().view(element))
+    return np.ndarray(shape, dtype, content, start, **layout)
 
 
 def _element_type(dtype: np.dtype[Any]) -> np.dtype[Any]:

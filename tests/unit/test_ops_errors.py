@@ -476,7 +476,8 @@ CASES: list[Case] = [
         [(I32, [3])],
         lambda x: ops.sigmoid(x),
         GraphTypeError,
-        "ops.sigmoid on int32 [3]: the element type must be a float, not int32; write .cast(DType.float32) if that is meant",
+        "ops.sigmoid on int32 [3]: the element type must be a float, not int32; write .cast(DType.float32) if that is "
+        "meant",
     ),
     (
         "fastmath_on_ints",

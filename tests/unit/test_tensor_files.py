@@ -183,7 +183,7 @@ def test_other_damaged_files(tmp_path: Path) -> None:
             with pytest.raises(HalfulpError):
                 read_tensors(tmp_path / name)
     np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
-    with pytest.raises(GraphError, match="cannot be read as .npy"):
+    with pytest.raises(GraphError, match="cannot be read as"):
         read_tensors(tmp_path / "a.npy")
     np.save(tmp_path / "a.npy", np.array([1j]))
     with pytest.raises(GraphError, match="element type complex128 is not one of bool, integers and floats"):
