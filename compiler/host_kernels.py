@@ -14,8 +14,9 @@ from xdsl.ir import Attribute, Block, Region
 
 from .dialects import tile
 from .options import CompileOptions
-from .passes.tile_to_loops.layout import kernels_of
+from .passes.tile_to_loops.layout import kernels_of, prints_of
 from .pipeline import FP_CONTRACT, faults_of_passes, host_target_of, llvm_text, lower, thread_arena_bytes
+from .print_sites import print_site
 from .ptx_artifact import HostKernel
 from .tile_builder import EntryBuilder, Value
 
@@ -43,11 +44,12 @@ def _compile(
     alone = ModuleOp([kernel.clone(), _launcher(kernel, name)])
     if FP_CONTRACT in module.attributes:
         alone.attributes[FP_CONTRACT] = module.attributes[FP_CONTRACT]
+    prints = tuple(map(print_site, prints_of(alone)))
     target = host_target_of(options)
     with faults_of_passes():
         lower(alone, "llvm", options, target)
     code = (make_object or compile_to_object)(llvm_text(alone, target, checked=True), target, options.opt_level)
-    return HostKernel(kernel.sym_name.data, f"{name}.0.call", code, thread_arena_bytes(alone))
+    return HostKernel(kernel.sym_name.data, f"{name}.0.call", code, thread_arena_bytes(alone), prints)
 
 
 def _launcher(kernel: tile.KernelOp, name: str) -> FuncOp:

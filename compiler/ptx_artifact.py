@@ -86,13 +86,14 @@ class HostKernel:
     """A kernel that runs on the host: ``symbol`` of ``object_code`` launches it once.
 
     It is a function as the segments of a `CompiledGraph` are, whose buffers are the kernel's arguments and then the sizes of
-    the grid; a scalar lies in memory (an index as an i64).
+    the grid; a scalar lies in memory (an index as an i64). ``prints`` are the kernel's own, by number.
     """
 
     name: str
     symbol: str
     object_code: bytes
     thread_arena_bytes: int
+    prints: tuple[PrintSite, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -21,6 +21,9 @@ from .arrays import shape_text
 from .errors import ExecutionError
 from .memory import MAX_BYTES, align_up, extent_bytes
 from .placing import PlacingPlan
+
+if TYPE_CHECKING:
+    from halfulp.compiler.ptx_artifact import CompiledPtx
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -73,7 +76,7 @@ class Layout:
 class ShapePlan:
     """Computes the layouts of one compiled graph. It never changes."""
 
-    def __init__(self, compiled: CompiledGraph) -> None:
+    def __init__(self, compiled: CompiledGraph | CompiledPtx) -> None:
         self._name = compiled.name
         self._specs = compiled.buffers
         self._dims = tuple(tuple(_simplified(dim) for dim in spec.shape) for spec in compiled.buffers)

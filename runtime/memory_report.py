@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from halfulp.compiler.artifact import BufferRole, CompiledGraph
 
 from .arrays import shape_text
 from .binding import Layout, Placement, Shape, ShapePlan
+
+if TYPE_CHECKING:
+    from halfulp.compiler.ptx_artifact import CompiledPtx
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,7 @@ class MemoryReport:
 
 
 def memory_report(
-    compiled: CompiledGraph, plan: ShapePlan, shapes: Sequence[Shape], dims: Mapping[str, int], threads: int = 1
+    compiled: CompiledGraph | CompiledPtx, plan: ShapePlan, shapes: Sequence[Shape], dims: Mapping[str, int], threads: int = 1
 ) -> MemoryReport:
     """The report for inputs of these shapes, these values of dims that the graph computes, and so many threads.
 
@@ -99,7 +103,7 @@ def memory_report(
     )
 
 
-def _use(compiled: CompiledGraph, layout: Layout, placement: Placement) -> BufferUse:
+def _use(compiled: CompiledGraph | CompiledPtx, layout: Layout, placement: Placement) -> BufferUse:
     spec = placement.spec
     return BufferUse(
         name=spec.name,
@@ -115,5 +119,5 @@ def _use(compiled: CompiledGraph, layout: Layout, placement: Placement) -> Buffe
     )
 
 
-def _step(compiled: CompiledGraph, number: int) -> str:
+def _step(compiled: CompiledGraph | CompiledPtx, number: int) -> str:
     return compiled.steps[number] if number < len(compiled.steps) else "the end"

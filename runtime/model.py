@@ -1,89 +1,62 @@
-"""`Model`: a compiled graph, ready to run.
-
-``execute`` is on the path of every small kernel, so it makes one native call per segment and little else: what depends
-only on shapes is cached (`halfulp.runtime.binding`), and pointers travel as packed bytes.
-"""
+"""`Model`: a compiled graph, ready to run; what is the same wherever it runs."""
 
 from __future__ import annotations
 
-import ctypes
 import operator
 import os
-import struct
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
-import numpy as np
-
-from halfulp.compiler.artifact import (
-    MOST_GRID_WORDS,
-    STATUS_ARENAS,
-    STATUS_CHECK,
-    STATUS_GRID,
-    STATUS_LAUNCH,
-    STATUS_PRINT,
-    STATUS_PROGRAM,
-    STATUS_THREADS,
-    STATUS_VALUES,
-    STATUS_WORDS,
-    BufferRole,
-    BufferSpec,
-    CompiledGraph,
-)
+from halfulp.compiler.artifact import BufferRole, BufferSpec, CompiledGraph
+from halfulp.compiler.device import DeviceRef
 from halfulp.compiler.dims import Dim, StaticDim
 from halfulp.compiler.dtypes import DType
 from halfulp.compiler.errors import GraphError
 from halfulp.compiler.numerics import Contraction
 from halfulp.compiler.options import CompileOptions
 
-from .arguments import MutableParameter, Parameter, check_apart, check_count, positional
+from .arguments import check_count, positional
 from .arrays import shape_text
-from .binding import Layout, Placement, ShapePlan, describe
-from .buffer import Buffer, wrap
+from .binding import ShapePlan
+from .buffer import Buffer
 from .cpu_count import default_threads
-from .device import CPU
-from .errors import ExecutionError
-from .failed_check import failed_check
-from .loader import ENTRY_PROTOTYPE, NativeLibrary
-from .memory import Array, address_of, aligned_array
 from .memory_report import MemoryReport, memory_report
-from .pool import MEMORY, SMALLEST_LENT, Block
-from .precompiled import write_precompiled
-from .print_callback import FinishedTarget, PrintCallback, PrintTarget
+from .print_callback import FinishedTarget
 from .printing import Printer
 
 if TYPE_CHECKING:
+    from halfulp.compiler.ptx_artifact import CompiledPtx
+
     from .debug.options import DebugOptions
 
 CACHED_LAYOUTS = 128
 """Layouts kept per model; the least recently used goes. Each takes about a kilobyte."""
 
-_POINTERS_BEFORE_BUFFERS = 2  # status words, computed dims
-_HOST = CPU()
-
 
 @dataclass(frozen=True)
 class TensorMetadata:
-    """An input or output of a model. ``shape`` has None for sizes that change from call to call, ``dims`` all names."""
+    """An input or output of a model. ``shape`` has None for sizes that change from call to call, ``dims`` all names.
+
+    ``device`` is the one that the graph names.
+    """
 
     name: str
     dtype: DType
     shape: tuple[int | None, ...]
     dims: tuple[Dim, ...]
+    device: DeviceRef = DeviceRef.CPU()
 
 
-class Model:
+class Model(ABC):
     """A compiled graph with its weights. Made by `halfulp.runtime.InferenceSession.load`.
 
     Several threads may call one model at once: nothing that an execution writes is shared.
 
     Args:
         compiled: what the compiler made.
-        code: ``compiled.object_code``, loaded; its symbols are those of the segments.
-        weights: by name, C-contiguous arrays of the type and shape that the graph says. They are read in place.
         printer: writes what the graph prints; a printer of the session, by default one with the default style.
         debug: the options of the session, which are looked at before each execution.
         checked: makes the model that runs instead under ``debug.nan_check``, when it is first needed.
@@ -91,61 +64,35 @@ class Model:
 
     def __init__(
         self,
-        compiled: CompiledGraph,
-        code: NativeLibrary,
-        weights: Mapping[str, Array],
+        compiled: CompiledGraph | CompiledPtx,
         printer: Printer | None = None,
         debug: DebugOptions | None = None,
         checked: Callable[[], Model] | None = None,
     ) -> None:
-        self._compiled = compiled
-        self._code = code  # keeps the functions in memory
+        self._described = compiled
         self._metadata = {
             role: [_metadata(spec) for spec in compiled.role(role)] for role in (BufferRole.INPUT, BufferRole.OUTPUT)
         }
-        slots = {spec.index: slot for slot, spec in enumerate(compiled.buffers) if spec.role is BufferRole.INPUT}
-        self._parameters = tuple(
-            (MutableParameter if spec.mutable else Parameter)(
-                compiled.name, spec, _POINTERS_BEFORE_BUFFERS + slots[spec.index]
-            )
-            for spec in compiled.role(BufferRole.INPUT)
-        )
-        self._changes_inputs = any(parameter.spec.mutable for parameter in self._parameters)
+        self._changes_inputs = any(spec.mutable for spec in compiled.role(BufferRole.INPUT))
         self._input_names = tuple(spec.name for spec in compiled.role(BufferRole.INPUT))
         self._output_count = len(compiled.role(BufferRole.OUTPUT))
         self._printer = printer or Printer()
         self._debug = debug
         self._make_checked = checked
         self._checked: Model | None = None
-
-        pointer_count = _POINTERS_BEFORE_BUFFERS + len(compiled.buffers)
-        self._pack_pointers = struct.Struct(f"{pointer_count}P").pack
-        self._pointers = [0] * pointer_count
-        self._kept: list[Array] = []  # the memory of constants and weights
-        self._place_constants(weights)
-
         self._plan = ShapePlan(compiled)
         self._start = lru_cache(CACHED_LAYOUTS)(self._plan.start)
-        self._advance = lru_cache(CACHED_LAYOUTS)(self._plan.advance)
-
-        # each segment's function, and how many dims it computes; a packed array goes in as a bytes object
-        self._segments = tuple(
-            (ENTRY_PROTOTYPE(code.address(segment.symbol)), len(segment.defines)) for segment in compiled.segments
-        )
-        self._words_type = ctypes.c_int64 * (STATUS_WORDS + len(compiled.computed_dims))
-        self._idle_words: list[ctypes.Array[ctypes.c_int64]] = []
         self._threads = compiled.options.threads or default_threads()
-        self._arena_bytes = compiled.thread_arena_bytes * self._threads
 
     @property
     def name(self) -> str:
         """The name of the graph."""
-        return self._compiled.name
+        return self._described.name
 
     @property
     def options(self) -> CompileOptions:
         """The options that the graph was compiled with, defaults and environment filled in."""
-        return self._compiled.options
+        return self._described.options
 
     def numerics_report(self) -> list[Contraction]:
         """Every product and sum of the graph that became one fma, in the order of the graph.
@@ -153,7 +100,7 @@ class Model:
         Empty under ``strategy="llvm"``, where LLVM decides later on. ``print(*model.numerics_report(), sep="\\n")``
         shows one line for each: where it is, what was fused, and the flags.
         """
-        return list(self._compiled.contractions)
+        return list(self._described.contractions)
 
     @property
     def input_metadata(self) -> list[TensorMetadata]:
@@ -180,17 +127,18 @@ class Model:
         if not given and all(None not in m.shape for m in self._metadata[BufferRole.INPUT]):
             given = [tuple(map(int, m.dims)) for m in self._metadata[BufferRole.INPUT]]
         check_count(self.name, self._input_names, len(given))
-        return memory_report(self._compiled, self._plan, given, dims, self._threads)
+        return memory_report(self._described, self._plan, given, dims, self._threads)
 
+    @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the compiled code to a file for `InferenceSession.load_compiled`.
 
         Weights are not part of it. A file that exists is replaced, all at once.
 
         Raises:
+            GraphError: the model is for an accelerator.
             OSError: the file cannot be written.
         """
-        write_precompiled(self._compiled, Path(path))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> list[Buffer]:
         """`execute`, with inputs by position or by name."""
@@ -198,13 +146,14 @@ class Model:
             arguments = tuple(positional(self.name, self._input_names, arguments, keywords))
         return self.execute(*arguments)
 
+    @abstractmethod
     def execute(self, *arguments: Any) -> list[Buffer]:
         """Run the model.
 
         Args:
             arguments: for each input a `Buffer`, a numpy array, or an object with DLPack or ``__array__``, of exactly
                 the input's type. It is read in place where native code can, and written only if the input is a
-                buffer (`halfulp.compiler.BufferType`).
+                buffer (`halfulp.compiler.BufferType`). An input on an accelerator takes a `Buffer` that is there.
 
         Returns:
             The outputs: new buffers that share memory with nothing else.
@@ -219,34 +168,6 @@ class Model:
         What the graph prints as text is written to ``sys.stdout`` when the execution is over, in the order of the
         program; nothing of it if the execution fails. What it prints into files is written while it runs.
         """
-        if self._debug is not None and self._debug.nan_check:
-            return self._checked_model().execute(*arguments)
-        if len(arguments) != len(self._parameters):
-            check_count(self.name, self._input_names, len(arguments))
-        pointers = self._pointers.copy()
-        shapes = []
-        arrays = []  # keeps copies alive until the call is over
-        for parameter, argument in zip(self._parameters, arguments, strict=False):  # strict costs 0.1 us
-            array, pointers[parameter.position] = parameter.accept(argument)
-            arrays.append(array)
-            shapes.append(array.shape)
-        if self._changes_inputs:
-            check_apart(self.name, self._parameters, arrays, self._kept)
-        layout = self._start(tuple(shapes))
-        try:
-            words = self._idle_words.pop()
-        except IndexError:
-            words = self._words_type()
-            words[STATUS_THREADS] = self._threads
-        shown = self._print_target() if self._compiled.prints else None
-        if shown is None:
-            outputs = self._run(layout, pointers, words)
-        else:
-            outputs = self._run_printing(layout, pointers, words, shown)
-            shown.finish()
-        # After an exception the words are dropped: they may hold the failure. Else they are as before.
-        self._idle_words.append(words)
-        return outputs
 
     def _checked_model(self) -> Model:
         if self._checked is None:
@@ -262,89 +183,6 @@ class Model:
         """What takes the prints of an execution; None if nothing is to be printed."""
         return self._printer.start()
 
-    def _run_printing(
-        self, layout: Layout, pointers: list[int], words: ctypes.Array[ctypes.c_int64], target: PrintTarget
-    ) -> list[Buffer]:
-        """As `_run`, for a graph that prints: native code calls back to do so."""
-        callback = PrintCallback(self._compiled.prints, target)
-        words[STATUS_PRINT] = callback.address
-        outputs = self._run(layout, pointers, words)
-        words[STATUS_PRINT] = 0
-        callback.finish()
-        return outputs
-
-    def _run(self, layout: Layout, pointers: list[int], words: ctypes.Array[ctypes.c_int64]) -> list[Buffer]:
-        pointers[0] = ctypes.addressof(words)
-        pointers[1] = pointers[0] + STATUS_WORDS * 8
-        outputs: list[Buffer | None] = [None] * self._output_count
-        arenas: list[Block] = []
-        read = STATUS_WORDS
-        try:
-            if self._arena_bytes:
-                arenas.append(self._take(self._arena_bytes, "the blocks of its kernels"))
-                words[STATUS_ARENAS] = arenas[0].address
-            for entry, defined in self._segments:
-                if layout.intermediates:
-                    arenas.append(self._place_intermediates(layout, pointers))
-                for placement in layout.outputs:
-                    outputs[placement.spec.index] = self._place_output(placement, pointers)
-                entry(self._pack_pointers(*pointers), layout.extents)
-                if words[STATUS_LAUNCH]:
-                    raise self._failure(words)
-                if defined:
-                    layout = self._advance(layout, tuple(words[read : read + defined]))
-                    read += defined
-        finally:
-            for arena in arenas:
-                MEMORY.give(arena)
-        return outputs  # type: ignore[return-value]  # ShapePlan made sure that each output has its stage
-
-    def _place_output(self, placement: Placement, pointers: list[int]) -> Buffer:
-        spec, nbytes = placement.spec, placement.nbytes
-        make = aligned_array if nbytes < SMALLEST_LENT else MEMORY.array
-        try:
-            array, address = make(placement.shape, placement.dtype, nbytes)
-        except MemoryError:
-            raise MemoryError(
-                f"model '{self.name}': {describe(spec)} of shape {shape_text(placement.shape)} needs "
-                f"{placement.nbytes} bytes, and the system refuses them"
-            ) from None
-        pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = address
-        return wrap(array, spec.dtype, _HOST, address)
-
-    def _place_intermediates(self, layout: Layout, pointers: list[int]) -> Block:
-        arena = self._take(layout.arena_bytes, "the intermediate results")
-        for placement in layout.intermediates:
-            pointers[placement.slot + _POINTERS_BEFORE_BUFFERS] = arena.address + placement.offset
-        return arena
-
-    def _take(self, nbytes: int, what: str) -> Block:
-        try:
-            return MEMORY.take(nbytes)
-        except MemoryError:
-            message = f"model '{self.name}': {what} need {nbytes} bytes, and the system refuses them"
-            raise MemoryError(message) from None
-
-    def _place_constants(self, weights: Mapping[str, Array]) -> None:
-        for slot, spec in enumerate(self._compiled.buffers):
-            if spec.role is BufferRole.CONSTANT:
-                assert spec.data is not None, f"constant {spec.name} has no content"
-                array, address = aligned_array((len(spec.data),), np.dtype(np.uint8), len(spec.data))
-                array[...] = np.frombuffer(spec.data, np.uint8)
-            elif spec.role is BufferRole.WEIGHT:
-                array = weights[spec.name]
-                address = address_of(array)
-            else:
-                continue
-            self._kept.append(array)
-            self._pointers[slot + _POINTERS_BEFORE_BUFFERS] = address
-
-    def _failure(self, words: ctypes.Array[ctypes.c_int64]) -> ExecutionError:
-        site = self._compiled.launches[words[STATUS_LAUNCH] - 1][words[STATUS_CHECK]]
-        values = words[STATUS_VALUES : STATUS_VALUES + site.message.count("{}")]
-        grid = words[STATUS_GRID : STATUS_GRID + site.rank] if site.rank <= MOST_GRID_WORDS else ()
-        return failed_check(self.name, site, words[STATUS_PROGRAM], values, grid)
-
     def __repr__(self) -> str:
         inputs = ", ".join(f"{m.name}: {m.dtype} {shape_text(m.dims)}" for m in self.input_metadata)
         outputs = ", ".join(f"{m.dtype} {shape_text(m.dims)}" for m in self.output_metadata)
@@ -352,5 +190,5 @@ class Model:
 
 
 def _metadata(spec: BufferSpec) -> TensorMetadata:
-    shape = tuple(int(dim) if isinstance(dim, StaticDim) else None for dim in spec.shape)
-    return TensorMetadata(spec.name, spec.dtype, shape, spec.shape)
+    shape = tuple(int(dim) if isinstance(dim, StaticDim) else None for dim in spec.shape, spec.device)
+    return TensorMetadata(spec.name, spec.dtype, shape, spec.shape, spec.device)

@@ -23,7 +23,8 @@ Memory is in C order; a bool takes a byte. All pointers are aligned to 16 bytes.
 
 Checks: before a launch ``status[0]`` is all ones. It ends as the least ``program << 15 | check`` of those that failed,
 in unsigned order, where ``program`` is the row-major number in the grid and ``check`` that in the kernel's text. Its
-values are in ``status[1 + 4 * block]`` and on, where ``block = program // (product of the sizes behind split) % blocks``.
+values are in ``status[1 + 4 * block]`` and on, where block is the remainder by ``blocks`` of ``program`` divided by the
+product of the sizes behind ``split``.
 """
 
 from __future__ import annotations

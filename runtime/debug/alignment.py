@@ -149,7 +149,7 @@ def _by_runs(flat: dict[int, list[DumpedTensor]], steps: list[int]) -> dict[int,
     found: dict[int, list[DumpedTensor]] = defaultdict(list)
     for tensor in next(iter(flat.values())):
         run = parse_name(tensor.name).run
-        step = steps[run - 1] if 1 <= run <= len(steps) else steps[-1] + run
+        step = steps[run - 1] if 1 <= run <= len(steps) else steps[-1] + run - len(steps)
         found[step].append(replace(tensor, name=tensor.name.removesuffix(f"({run})")))
     return dict(sorted(found.items()))
 

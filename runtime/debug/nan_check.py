@@ -21,7 +21,7 @@ from ..arrays import shape_text
 from ..errors import NanCheckError
 from ..loading import load_graph
 from ..memory import Array
-from ..model import Model
+from ..native_model import NativeModel
 from ..printing import PrintedExecution, Printer
 from .options import DebugOptions
 from .watching import SHOWN, WATCHED, Watched, WatchedGraph, watch
@@ -74,7 +74,7 @@ def non_finite(array: Array) -> NonFinite | None:
     return NonFinite(nan_count, inf_count, index, float(flat[first]), array.dtype.name, array.shape)
 
 
-class CheckedModel(Model):
+class CheckedModel(NativeModel):
     """A model that runs op by op and looks at every value. Outputs and prints are those of the plain model."""
 
     def __init__(

@@ -13,6 +13,7 @@ from halfulp.compiler.types import BufferType
 
 from ..loading import load_code
 from ..model import Model
+from ..native_model import NativeModel
 from ..printing import Printer, PrintOptions, PrintStyle
 from ..session import InferenceSession
 from ..weights import bind_weights
@@ -36,7 +37,7 @@ def run_once(graph: Graph, options: CompileOptions, inputs: Sequence[Array], wei
 
     loaded = load_code(compile_graph(graph, options))
     bound = bind_weights(graph.name, graph.weights.values(), weights)
-    model = Model(loaded.compiled, loaded.code, bound, _silent_printer())
+    model: Model = NativeModel(loaded.compiled, loaded.code, bound, _silent_printer())
     return outputs_of(model, graph, inputs)
 
 

@@ -74,7 +74,7 @@ def open_tensors(path: str | Path) -> list[StoredTensor]:
     if not path.is_file():
         raise NotFoundError(f"there is no file '{path}'")
     try:
-        return [_with_bfloat16(tensor) for tensor in _OPENERS[path.suffix](path)]
+        return list(_OPENERS[path.suffix](path))
     except HalfulpError:
         raise
     except ForeignObjectError as error:

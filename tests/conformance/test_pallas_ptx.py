@@ -33,7 +33,7 @@ def _loaded_on_gpu(ran: list[str], prepared: Prepared) -> Callable[..., Sequence
         if result.failed is not None:
             program = 0
             for size, index in zip(prepared.mapping.static_grid, result.failed.program or (), strict=True):
-                program = program * int(size) + index
+                program = program * int(size or 1) + index
             raise FailedCheckError(
                 result.failed.message, result.failed.kernel, program, is_bounds=result.failed.is_bounds
             )

@@ -9,12 +9,15 @@ import pytest
 from differential import Array
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from ptx_runs import check_ptx
+from ptx_runs import PtxGraph, check_ptx
 from tile_programs import CONTROL, ELEMENTWISE, MEMORY, ORDERED_OPS, SHAPES, build, programs
 from xdsl.dialects.builtin import f32
 
+from halfulp import ops
+from halfulp.compiler import DeviceRef, DType, Graph, TensorType
 from halfulp.compiler.interpreter import InterpreterResult
 from halfulp.compiler.tile_builder import KernelBuilder, Value
+from halfulp.runtime.cuda.emulator import DataRaceError
 
 FAMILIES = {
     "elementwise": ELEMENTWISE,
@@ -181,6 +184,20 @@ def test_shift_by_a_count_of_which_the_low_half_would_fit() -> None:
 
     counts = np.array([1, (1 << 32) + 1, -(1 << 63) + 1, 64], np.int64)
     run(body, np.array([5] * 4, np.int64), counts, np.zeros(4, np.int64), np.zeros(4, np.int64))
+
+
+def test_without_any_of_its_barriers_a_kernel_has_a_fault() -> None:
+    """Each stands where it must: nothing waits in vain here, and the emulator sees every one that is missing."""
+    graph = Graph("rows", ops.logsoftmax, [TensorType(DType.float32, ["rows", 300], DeviceRef.GPU(0))])
+    run = PtxGraph(graph)
+    lines = run.launches.ptx.splitlines()
+    barriers = [number for number, line in enumerate(lines) if "bar.sync" in line]
+    assert len(barriers) == 4
+    for barrier in barriers:
+        text = "\n".join(line for number, line in enumerate(lines) if number != barrier)
+        run.launches.module = run.launches.emulator.load_module(text)
+        with pytest.raises(DataRaceError):
+            run.run([floats(100, 300)])
 
 
 def test_grid_without_programs_launches_nothing() -> None:

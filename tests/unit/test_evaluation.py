@@ -10,8 +10,28 @@ import numpy as np
 import pytest
 
 from halfulp import ops
-from halfulp.compiler import BufferType, CompileError, DeviceRef, DType, Graph, TensorType, TensorValue, Weight
-from halfulp.compiler.registry import KernelDef, OperandSpec, OutputSpec, register_kernel, unregister_kernel
+from halfulp.compiler import (
+    BufferType,
+    CompileError,
+    DeviceRef,
+    DType,
+    Graph,
+    GraphError,
+    TensorType,
+    TensorValue,
+    Weight,
+)
+from halfulp.compiler.opdef import OpDef
+from halfulp.compiler.registry import (
+    KernelDef,
+    OperandSpec,
+    OutputSpec,
+    register_kernel,
+    register_op,
+    unregister_kernel,
+    unregister_op,
+)
+from halfulp.ops.contract import CONTRACTS, Contract
 from halfulp.ops.logprobs_reference import log_probabilities_reference
 from halfulp.runtime.debug.evaluation import evaluate, evaluate_in_float64, operand_scale
 from halfulp.runtime.debug.running import run_once
@@ -135,18 +155,30 @@ def test_replacement_stands_for_an_op() -> None:
     assert evaluate(graph, [numbers(2)], replace=replace).outputs[0].tolist() == [1, 1]
 
 
-def test_op_that_has_no_reference_is_named() -> None:
-    graph = Graph("g", lambda x: ops.silu(x), [TensorType(F32, ["n"])])
-    from halfulp.ops.contract import CONTRACTS
+def only_f32(operands: Any, parameters: Any) -> Any:
+    if operands[0].dtype is not F32:
+        raise GraphError("it takes float32 only")
+    return operands
 
-    stated = CONTRACTS.pop("silu")
+
+@pytest.mark.parametrize("stated", [False, True])
+def test_op_that_takes_no_float64(stated: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    definition = register_op(OpDef("only_f32", "map", ("x",), only_f32))
     try:
-        with pytest.raises(
-            CompileError, match=r'^graph.apply "silu" cannot be computed in float64: ops.silu on float64'
-        ):
-            evaluate_in_float64(graph, [numbers(2)])
+        graph = Graph("g", lambda x: Graph.current().apply(definition, [x]), [TensorType(F32, ["n"])])
+        if stated:
+            contract = Contract("only_f32", ops.negate, 1, (F32,), 0.5, lambda x: x * 3)
+            monkeypatch.setitem(CONTRACTS, "only_f32", contract)
+            assert evaluate_in_float64(graph, [np.ones(2, np.float32)]).outputs[0].tolist() == [3, 3]
+        else:
+            with pytest.raises(CompileError) as error:
+                evaluate_in_float64(graph, [np.ones(2, np.float32)])
+            assert error.value.message == (
+                'graph.apply "only_f32" cannot be computed in float64: ops.only_f32 on float64 [2]: '
+                "it takes float32 only"
+            )
     finally:
-        CONTRACTS["silu"] = stated
+        unregister_op("only_f32")
 
 
 def test_scale_of_a_sum_is_its_larger_operand() -> None:

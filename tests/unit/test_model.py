@@ -177,7 +177,7 @@ def model(
         "g", code, tuple(buffers), tuple(segments), computed, launches, CompileOptions(fp_contract="off"), triple
     )
     loaded = NativeLibrary(code, [segment.symbol for segment in segments])
-    return Model(compiled, loaded, bind_weights("g", compiled.role(WEIGHT), weights or {}))
+    return NativeModel(compiled, loaded, bind_weights("g", compiled.role(WEIGHT), weights or {}))
 
 
 def add_model(x: Sequence[Any] = ("n",), y: Sequence[Any] = ("n",), dtype: DType = f32) -> Model:

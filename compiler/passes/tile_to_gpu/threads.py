@@ -45,9 +45,8 @@ class ThreadBuilder(LoopBuilder):
             return ()
 
         if isinstance(count, int) and count <= self.threads:
-            if count == self.threads:
-                body(self.thread)
-            elif count > 0:
+            # Even if all threads have one: what stands in a branch is one access to insert-barriers.
+            if count > 0:
                 self.if_(self.compare("ult", self.thread, self.ssa(count)), [], lambda: one(self.thread, []))
             return
         self.loop(self.thread, count, self.threads, (), one)
