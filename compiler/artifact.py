@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from .device import DeviceRef
+from .device import HOST, DeviceRef
 from .dims import Dim
 from .dtypes import DType
 from .numerics import Contraction
@@ -70,7 +70,7 @@ class BufferSpec:
     first: int = 0
     last: int = ALWAYS
     mutable: bool = False
-    device: DeviceRef = DeviceRef.CPU()
+    device: DeviceRef = HOST
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from xdsl.dialects import func
 from xdsl.dialects.builtin import IntegerAttr, MemRefType, ModuleOp
 from xdsl.ir import Attribute
+from xdsl.rewriter import Rewriter
 
 from .artifact import Segment
 from .codegen.ptx import DEFAULT_ARCHITECTURE, PtxTarget, compile_to_ptx, ptx_target
@@ -90,15 +91,12 @@ def _take_host_kernels(
     on_host = dict.fromkeys(name for name, device in users if device.is_host)
     on_devices = {name for name, device in users if not device.is_host}
     host_kernels = compile_host_kernels(module, on_host, options, make_object)
-    launches = list(launches_of(module))
-    for launch in launches:
+    for launch in list(launches_of(module)):
         if launch.kernel.string_value() not in on_devices:
-            launch.detach()
-            launch.erase()
+            Rewriter.erase_op(launch)
     for name, kernel in kernels_of(module).items():
         if name not in on_devices:
-            kernel.detach()
-            kernel.erase()
+            Rewriter.erase_op(kernel)
     return host_kernels
 
 

@@ -61,3 +61,7 @@ class DeviceRef:
 
     def __repr__(self) -> str:
         return "DeviceRef.CPU()" if self.is_host else f"DeviceRef.GPU({self.index})"
+
+
+HOST = DeviceRef.CPU()
+"""The host."""

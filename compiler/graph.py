@@ -106,6 +106,7 @@ class Graph:
         self.blocks = OpenBlocks(self._op.body.block)
         self._symbols = {symbol for input_type in types for symbol in input_type.symbols}
         self.region_flags: frozenset[str] | None = None
+        self._accelerators: dict[DeviceRef, str] = {}
         self._weights: dict[str, tuple[Weight, TensorValue]] = {}
         # A BufferValue for each BufferType, a TensorValue for any other; so that both can be used without a cast.
         self.inputs: tuple[Any, ...] = tuple(map(self.value, self.blocks.root.args))
@@ -155,6 +156,11 @@ class Graph:
     def symbols(self) -> frozenset[str]:
         """The symbols that have a value when the graph runs: those of the inputs, and what ops built so far define."""
         return frozenset(self._symbols)
+
+    @property
+    def accelerators(self) -> Mapping[DeviceRef, str]:
+        """The devices other than the host that results of ops are on, each with a first one, for messages."""
+        return self._accelerators
 
     @property
     def outputs(self) -> tuple[TensorValue, ...]:
@@ -413,7 +419,12 @@ class Graph:
         self.blocks.current.add_op(op)
         if isinstance(op, RegisteredOp):
             self._symbols.update(op.defined_symbols)
-        return [self.value(result) for result in op.results]
+        values = [self.value(result) for result in op.results]
+        for value in values:
+            if not value.device.is_host:
+                subject = f"the result of ops.{op.callee.data}" if isinstance(op, RegisteredOp) else op.name
+                self._accelerators.setdefault(value.device, subject)
+        return values
 
     def value(self, ssa: SSAValue) -> Any:
         """A value of the graph's IR as ops take it: a `TensorValue`, or a `BufferValue`."""

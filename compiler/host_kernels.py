@@ -63,9 +63,7 @@ def _launcher(kernel: tile.KernelOp, name: str) -> FuncOp:
     wanted = [*(argument.type for argument in kernel.arguments), *[IndexType()] * kernel.grid_rank]
     given = [_read(builder, value, kind) for value, kind in zip(values, wanted, strict=True)]
     arguments, grid = given[:count], given[count:]
-    builder.insert(
-        tile.LaunchOp(kernel.sym_name.data, [size.ssa for size in grid], [value.ssa for value in arguments])
-    )
+    builder.insert(tile.LaunchOp(kernel.sym_name.data, [size.ssa for size in grid], [value.ssa for value in arguments]))
     builder.finish()
     return function
 

@@ -18,6 +18,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from .codegen.cpu import host_target
 from .dialects import graph, tile
 from .dialects.graph.types import tensor_type
+from .dialects.tile.memory import root_of
 from .dims import Dim, parse_dim
 from .dtypes import DType
 from .errors import SourceLocation
@@ -32,7 +33,6 @@ from .passes.graph_to_tile.access import call_of, shape_in_memory
 from .passes.graph_to_tile.entry import Entry
 from .passes.graph_to_tile.regions import lower_cond, lower_while
 from .passes.graph_to_tile.schedule import Unit, units_in_order
-from .passes.tile_to_loops.placement import root_of
 from .pipeline import lower
 from .registry import find_op
 
@@ -108,8 +108,7 @@ def kernel_costs(source: Graph, options: CompileOptions | None = None) -> list[K
     lower(module, "graph", options, host_target(options.vector_bits))
     FuseOpsPass().apply(Context(), module)
     (root,) = (op for op in module.body.block.ops if isinstance(op, graph.GraphOp))
-    survey = _Survey(Entry(root, set()))
-    survey.entry.fp_contract = survey.entry.builder.fp_contract = options.fp_contract
+    survey = _Survey(Entry(root, set(), options.fp_contract))
     survey.block(survey.entry, root.body.block)
     return survey.costs()
 
@@ -173,7 +172,7 @@ class _Survey:
     def _names(self) -> dict[SSAValue, Use]:
         """The tensor of the graph that each buffer holds."""
         op = self.entry.op
-        named = {argument: name for name, argument in op.inputs.items()}
+        named: dict[SSAValue, str] = {argument: name for name, argument in op.inputs.items()}
         for part in op.body.walk():
             if isinstance(part, graph.WeightOp):
                 named[part.result] = part.weight_name.data

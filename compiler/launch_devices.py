@@ -1,7 +1,7 @@
 """Where the launches of an entry function run: on the device whose memory they are given.
 
-Each buffer of an entry function is on one device. An argument's graph type says which, and a ``tile.buffer`` has it as an
-attribute.
+Each buffer of an entry function is on one device. An argument's graph type says which, and a ``tile.buffer`` has it as
+an attribute.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from xdsl.utils.exceptions import DiagnosticException
 from .device import DeviceRef
 from .dialects import tile
 from .dialects.graph import GraphBufferType, GraphTensorType
+from .dialects.tile.memory import root_of
 from .passes.graph_to_tile.entry import TYPE
-from .passes.tile_to_loops.placement import root_of
 
 
 def device_of(ref: SSAValue) -> DeviceRef:

@@ -169,7 +169,9 @@ def emit(
 
     Raises CompileError for a stage before the module's own, or one that the target does not have.
     """
-    target = host_target_of(options) if gpu is None and stage in STAGES and stage_of(module) != "gpu" else _gpu_target(gpu)
+    target = (
+        host_target_of(options) if gpu is None and stage in STAGES and stage_of(module) != "gpu" else _gpu_target(gpu)
+    )
     stages = _stages_to(target)
     if stage not in stages:
         raise CompileError(f"there is no stage {stage} on the way to {target.name}; stages are {', '.join(stages)}")

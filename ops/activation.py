@@ -235,7 +235,7 @@ def _in_many_bits(function: Callable[[Any], Any], x: Array) -> Array:
         sign, mantissa, exponent, _ = rounded._mpf_
         high, low = divmod(int(mantissa), 1 << 32)
         size = np.ldexp(np.longdouble(high) * 2**32 + np.longdouble(low), max(exponent, -20_000))
-        return -size if sign else np.copysign(size, value if not mantissa else 1)
+        return np.longdouble(-size if sign else np.copysign(size, value if not mantissa else 1))
 
     return np.array([one(value) for value in x.ravel()], np.longdouble).reshape(x.shape)
 

@@ -167,7 +167,7 @@ def _reference_gather(x: Array, indices: Array, axis: int = -1) -> Array:
 def _reference_gather_nd(x: Array, indices: Array, batch_dims: int = 0) -> Array:
     positions, batch = indices.astype(np.intp), x.shape[:batch_dims]
     if not batch_dims:
-        return x[tuple(np.moveaxis(positions, -1, 0))]
+        return np.asarray(x[tuple(np.moveaxis(positions, -1, 0))])
     parts = [_reference_gather_nd(part, place, batch_dims - 1) for part, place in zip(x, positions, strict=True)]
     return np.array(parts, x.dtype).reshape(*batch[:1], *parts[0].shape)
 

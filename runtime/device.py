@@ -1,7 +1,7 @@
 """Devices that a session computes on and that buffers live on.
 
-A `Device` is something this machine has; the compiler's `DeviceRef`, which graph types carry, only names one: `GPU(i)` is
-the i-th accelerator of the session that loads the graph.
+A `Device` is something this machine has; the compiler's `DeviceRef`, which graph types carry, only names one: `GPU(i)`
+is the i-th accelerator of the session that loads the graph.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from .errors import BoundsError, ExecutionError
 def failed_check(
     model: str, site: CheckSite, program: int, values: Sequence[int], grid: Sequence[int]
 ) -> ExecutionError:
-    """The error of a check in ``program`` of a grid, which recorded ``values``. ``grid`` is empty where it is not known."""
+    """The error of a check in ``program`` of a grid, which recorded ``values``; an empty grid is not known."""
     pieces = site.message.split("{}")
     text = pieces[0] + "".join(f"{value}{piece}" for value, piece in zip(values, pieces[1:], strict=True))
     shown = _program_id(site, program, grid)

@@ -72,7 +72,11 @@ class MemoryReport:
 
 
 def memory_report(
-    compiled: CompiledGraph | CompiledPtx, plan: ShapePlan, shapes: Sequence[Shape], dims: Mapping[str, int], threads: int = 1
+    compiled: CompiledGraph | CompiledPtx,
+    plan: ShapePlan,
+    shapes: Sequence[Shape],
+    dims: Mapping[str, int],
+    threads: int = 1,
 ) -> MemoryReport:
     """The report for inputs of these shapes, these values of dims that the graph computes, and so many threads.
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from halfulp.compiler.artifact import BufferRole, BufferSpec, CompiledGraph
-from halfulp.compiler.device import DeviceRef
+from halfulp.compiler.device import HOST, DeviceRef
 from halfulp.compiler.dims import Dim, StaticDim
 from halfulp.compiler.dtypes import DType
 from halfulp.compiler.errors import GraphError
@@ -47,7 +47,7 @@ class TensorMetadata:
     dtype: DType
     shape: tuple[int | None, ...]
     dims: tuple[Dim, ...]
-    device: DeviceRef = DeviceRef.CPU()
+    device: DeviceRef = HOST
 
 
 class Model(ABC):
@@ -69,7 +69,7 @@ class Model(ABC):
         debug: DebugOptions | None = None,
         checked: Callable[[], Model] | None = None,
     ) -> None:
-        self._described = compiled
+        self._compiled = compiled
         self._metadata = {
             role: [_metadata(spec) for spec in compiled.role(role)] for role in (BufferRole.INPUT, BufferRole.OUTPUT)
         }
@@ -87,12 +87,12 @@ class Model(ABC):
     @property
     def name(self) -> str:
         """The name of the graph."""
-        return self._described.name
+        return self._compiled.name
 
     @property
     def options(self) -> CompileOptions:
         """The options that the graph was compiled with, defaults and environment filled in."""
-        return self._described.options
+        return self._compiled.options
 
     def numerics_report(self) -> list[Contraction]:
         """Every product and sum of the graph that became one fma, in the order of the graph.
@@ -100,7 +100,7 @@ class Model(ABC):
         Empty under ``strategy="llvm"``, where LLVM decides later on. ``print(*model.numerics_report(), sep="\\n")``
         shows one line for each: where it is, what was fused, and the flags.
         """
-        return list(self._described.contractions)
+        return list(self._compiled.contractions)
 
     @property
     def input_metadata(self) -> list[TensorMetadata]:
@@ -127,7 +127,7 @@ class Model(ABC):
         if not given and all(None not in m.shape for m in self._metadata[BufferRole.INPUT]):
             given = [tuple(map(int, m.dims)) for m in self._metadata[BufferRole.INPUT]]
         check_count(self.name, self._input_names, len(given))
-        return memory_report(self._described, self._plan, given, dims, self._threads)
+        return memory_report(self._compiled, self._plan, given, dims, self._threads)
 
     @abstractmethod
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -190,5 +190,5 @@ class Model(ABC):
 
 
 def _metadata(spec: BufferSpec) -> TensorMetadata:
-    shape = tuple(int(dim) if isinstance(dim, StaticDim) else None for dim in spec.shape, spec.device)
+    shape = tuple(int(dim) if isinstance(dim, StaticDim) else None for dim in spec.shape)
     return TensorMetadata(spec.name, spec.dtype, shape, spec.shape, spec.device)

@@ -63,6 +63,8 @@ class NativeModel(Model):
         printer, debug, checked: as for `Model`.
     """
 
+    _compiled: CompiledGraph
+
     def __init__(
         self,
         compiled: CompiledGraph,
@@ -73,7 +75,6 @@ class NativeModel(Model):
         checked: Callable[[], Model] | None = None,
     ) -> None:
         super().__init__(compiled, printer, debug, checked)
-        self._compiled = compiled
         self._code = code  # keeps the functions in memory
         slots = {spec.index: slot for slot, spec in enumerate(compiled.buffers) if spec.role is BufferRole.INPUT}
         self._parameters = tuple(

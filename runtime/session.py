@@ -16,9 +16,10 @@ from .debug.options import DebugOptions
 from .device import CPU, Device
 from .loading import load_code, load_graph
 from .model import Model
+from .native_model import NativeModel
 from .precompiled import read_precompiled
 from .printing import Printer, PrintOptions, PrintStyle
-from .weights import bind_weights
+from .weights import bind_device_weights, bind_weights
 
 if TYPE_CHECKING:
     from halfulp.compiler.graph import Graph
@@ -29,7 +30,8 @@ class InferenceSession:
     """The devices to run on, and the way from a graph to a `Model`.
 
     Args:
-        devices: what models may use. The host always belongs to it.
+        devices: what models may use. The host always belongs to it. ``DeviceRef.GPU(i)`` of a graph is the i-th
+            accelerator among them.
 
     Raises:
         GraphTypeError: something in ``devices`` is not a device.
@@ -119,9 +121,11 @@ class InferenceSession:
             raise GraphTypeError(f"load() takes a Graph, not {type(graph).__name__}")
         if options is not None and not isinstance(options, CompileOptions):
             raise GraphTypeError(f"load(options=...) takes a CompileOptions, not {options!r}")
-        self._check_devices(graph)
-        weights = bind_weights(graph.name, graph.weights.values(), weights_registry or {})
+        devices = self._devices_of(graph)
         chosen = CompileOptions() if options is None else options
+        if devices:
+            return self._load_on_devices(graph, chosen, devices, weights_registry or {}, progress)
+        weights = bind_weights(graph.name, graph.weights.values(), weights_registry or {})
         loaded = load_graph(graph, chosen, progress)
 
         def checked() -> Model:
@@ -129,7 +133,7 @@ class InferenceSession:
 
             return CheckedModel(graph, chosen, weights, self._printer, self._debug)
 
-        return Model(loaded.compiled, loaded.code, weights, self._printer, self._debug, checked)
+        return NativeModel(loaded.compiled, loaded.code, weights, self._printer, self._debug, checked)
 
     def load_compiled(self, path: str | os.PathLike[str], weights_registry: Mapping[str, Any] | None = None) -> Model:
         """Load what `Model.save` wrote. Nothing is compiled.
@@ -149,17 +153,38 @@ class InferenceSession:
         loaded = load_code(read_precompiled(Path(path)))
         compiled = loaded.compiled
         weights = bind_weights(compiled.name, compiled.role(BufferRole.WEIGHT), weights_registry or {})
-        return Model(compiled, loaded.code, weights, self._printer, self._debug)
+        return NativeModel(compiled, loaded.code, weights, self._printer, self._debug)
 
-    def _check_devices(self, graph: Graph) -> None:
-        available = {device.ref for device in self._devices}
+    def _load_on_devices(
+        self,
+        graph: Graph,
+        options: CompileOptions,
+        devices: Mapping[DeviceRef, Device],
+        registry: Mapping[str, Any],
+        progress: Progress | None,
+    ) -> Model:
+        from .offload.loading import compile_for_devices
+        from .offload.model import DeviceModel
+
+        compiled = compile_for_devices(graph, options, devices, progress)
+        weights = bind_device_weights(compiled, devices, registry)
+        return DeviceModel(compiled, devices, weights, self._printer, self._debug)
+
+    def _devices_of(self, graph: Graph) -> dict[DeviceRef, Device]:
+        """The accelerators that a graph uses, by the names that it has for them."""
+        accelerators = [device for device in self._devices if not device.is_host]
+        available = {DeviceRef.GPU(index): device for index, device in enumerate(accelerators)}
+        used: dict[DeviceRef, Device] = {}
         for subject, device in _places(graph):
-            if device not in available:
+            if device in available:
+                used[device] = available[device]
+            elif not device.is_host:
                 names = ", ".join(str(d) for d in self._devices)
                 raise GraphError(
                     f"graph '{graph.name}': {subject} is on {device}, but the session has only {names}; "
                     "build the graph for a device of the session"
                 )
+        return used
 
 
 def _places(graph: Graph) -> Iterator[tuple[str, DeviceRef]]:
@@ -170,3 +195,5 @@ def _places(graph: Graph) -> Iterator[tuple[str, DeviceRef]]:
         yield f"weight '{name}'", weight.device
     for index, value in enumerate(graph.outputs):
         yield f"output {index}", value.device
+    for device, subject in graph.accelerators.items():
+        yield subject, device

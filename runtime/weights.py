@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from halfulp.compiler.artifact import BufferRole, BufferSpec
+from halfulp.compiler.device import DeviceRef
 from halfulp.compiler.dims import Dim
 from halfulp.compiler.dtypes import DType
 from halfulp.compiler.errors import GraphError, GraphTypeError, near_names, quoted_list
 
 from .arrays import contiguous, element_type, from_object, is_direct, shape_text
 from .buffer import Buffer
+from .device import Device
 from .memory import Array
+
+if TYPE_CHECKING:
+    from halfulp.compiler.ptx_artifact import CompiledPtx
 
 
 class Declared(Protocol):
@@ -40,6 +46,37 @@ def bind_weights(graph: str, declared: Iterable[Declared], registry: Mapping[str
         GraphTypeError: an entry is no array or has another element type.
     """
     declared = list(declared)
+    check_names(graph, declared, registry)
+    return {weight.name: _checked(graph, weight, registry[weight.name]) for weight in declared}
+
+
+def bind_device_weights(
+    compiled: CompiledPtx, devices: Mapping[DeviceRef, Device], registry: Mapping[str, Any]
+) -> dict[str, Buffer]:
+    """The buffer of each weight of a graph for accelerators: where the graph has it, or in host memory.
+
+    Raises:
+        GraphError: as `bind_weights`; a weight on another accelerator than the graph says.
+        GraphTypeError: as `bind_weights`.
+    """
+    declared = compiled.role(BufferRole.WEIGHT)
+    check_names(compiled.name, declared, registry)
+    return {spec.name: _buffer(compiled.name, spec, devices.get(spec.device), registry) for spec in declared}
+
+
+def _buffer(graph: str, spec: BufferSpec, device: Device | None, registry: Mapping[str, Any]) -> Buffer:
+    value, subject = registry[spec.name], f"graph '{graph}': weight '{spec.name}'"
+    if not isinstance(value, Buffer) or value.device.is_host:
+        return Buffer.from_numpy(_checked(graph, spec, value))
+    if value.device != device:
+        place = "host memory" if device is None else f"on {spec.device} ({device!r})"
+        raise GraphError(f"{subject} must be in {place} or on the host, got a buffer on {value.device!r}; use .to()")
+    _check_type(subject, spec, value.dtype, value.shape)
+    return value
+
+
+def check_names(graph: str, declared: Iterable[Declared], registry: Mapping[str, Any]) -> None:
+    """Check that a registry has all weights and nothing else. GraphError if not."""
     names = [weight.name for weight in declared]
     if missing := [name for name in names if name not in registry]:
         raise GraphError(
@@ -50,17 +87,19 @@ def bind_weights(graph: str, declared: Iterable[Declared], registry: Mapping[str
         if name not in names:
             hint = near_names(name, names) or f"; its weights are {quoted_list(names)}"
             raise GraphError(f"graph '{graph}' has no weight {name!r}{hint}")
-    return {weight.name: _checked(graph, weight, registry[weight.name]) for weight in declared}
 
 
 def _checked(graph: str, weight: Declared, value: Any) -> Array:
     subject = f"graph '{graph}': weight '{weight.name}'"
     array = value.to_numpy() if isinstance(value, Buffer) else from_object(value, subject)
-    dtype = element_type(array, subject)
+    _check_type(subject, weight, element_type(array, subject), array.shape)
+    return array if is_direct(array) else contiguous(array)
+
+
+def _check_type(subject: str, weight: Declared, dtype: DType, shape: tuple[int, ...]) -> None:
     if dtype is not weight.dtype:
         raise GraphTypeError(
             f"{subject} must be {weight.dtype}, got {dtype}; halfulp never converts types unasked, use x.astype(...)"
         )
-    if array.shape != tuple(int(dim) for dim in weight.shape):
-        raise GraphError(f"{subject} must have shape {shape_text(weight.shape)}, got {shape_text(array.shape)}")
-    return array if is_direct(array) else contiguous(array)
+    if shape != tuple(int(dim) for dim in weight.shape):
+        raise GraphError(f"{subject} must have shape {shape_text(weight.shape)}, got {shape_text(shape)}")

@@ -147,6 +147,7 @@ def assert_same_bits(actual: Array, expected: Array, where: str) -> None:
     """Equal bits, all NaNs counting as equal."""
     assert actual.dtype == expected.dtype, where
     assert actual.shape == expected.shape, where
+    actual, expected = np.atleast_1d(actual), np.atleast_1d(expected)
     same = actual.view(np.uint8) == expected.view(np.uint8) if actual.size else np.ones(0, bool)
     if same.all():
         return

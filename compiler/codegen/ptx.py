@@ -192,17 +192,35 @@ def compile_to_ptx(llvm_text: str, target: PtxTarget, opt_level: int = 2) -> str
     if kind == "error":
         raise CompileError(f"LLVM rejects the module: {answer.strip()}")
     if kind == "died":
-        said = next((line for line in answer.splitlines() if "LLVM ERROR" in line), answer.strip()[-200:])
-        raise CompileError(f"LLVM cannot make PTX of the kernels {_kernel_names(llvm_text)}: {said}")
+        raise _fatal(llvm_text, target, opt_level, answer)
     return answer
 
 
-def _kernel_names(llvm_text: str) -> str:
-    return quoted_list(
-        line.partition("@")[2].partition("(")[0]
-        for line in llvm_text.splitlines()
-        if line.startswith("define ptx_kernel")
-    )
+def _fatal(llvm_text: str, target: PtxTarget, opt_level: int, said: str) -> CompileError:
+    """The error about the kernel that LLVM dies over: each is tried alone."""
+    kernels = _kernels_alone(llvm_text)
+    names = list(kernels)
+    for name, text in kernels.items() if len(kernels) > 1 else ():
+        kind, answer = _ask(text, target, opt_level)
+        if kind == "died":
+            names, said = [name], answer
+            break
+    last_words = next((line for line in said.splitlines() if "LLVM ERROR" in line), said.strip()[-200:])
+    return CompileError(f"LLVM cannot make PTX of the kernel {quoted_list(names)}: {last_words}")
+
+
+def _kernels_alone(llvm_text: str) -> dict[str, str]:
+    """Of each kernel a module that has no other: its function, and all that stands outside of functions."""
+    outside: list[str] = []
+    functions: dict[str, list[str]] = {}
+    current = outside
+    for line in llvm_text.splitlines():
+        if line.startswith("define ptx_kernel"):
+            current = functions.setdefault(line.partition("@")[2].partition("(")[0], [])
+        current.append(line)
+        if line == "}":
+            current = outside
+    return {name: "\n".join([*outside, *lines]) for name, lines in functions.items()}
 
 
 if __name__ == "__main__":

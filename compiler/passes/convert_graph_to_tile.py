@@ -20,7 +20,7 @@ from .graph_to_tile.calls import lower_alias, lower_custom, lower_opaque
 from .graph_to_tile.column_kernel import emit_column_reduction
 from .graph_to_tile.copies import emit_copy
 from .graph_to_tile.entry import Entry
-from .graph_to_tile.group import Group
+from .graph_to_tile.group import FusedGroup
 from .graph_to_tile.group_kernel import GroupKernel
 from .graph_to_tile.regions import lower_cond, lower_while
 from .graph_to_tile.schedule import Unit, units_in_order
@@ -70,8 +70,7 @@ class ConvertGraphToTilePass(ModulePass):
 
 def lower_graph(op: graph.GraphOp, fp_contract: str, names: set[str]) -> Entry:
     """The entry function of one graph, and the kernels that it launches, whose names are added to ``names``."""
-    entry = Entry(op, names)
-    entry.fp_contract = entry.builder.fp_contract = fp_contract
+    entry = Entry(op, names, fp_contract)
     lower_block(entry, op.body.block)
     for source, output in entry.copied_outputs():
         emit_copy(entry.builder, source, output)
@@ -118,7 +117,7 @@ def _lower_applied(entry: Entry, unit: Unit, first: graph.ApplyOp) -> None:
     elif kind == "view":
         if needs_buffer(members[0]):
             value = members[0].outputs[0]
-            GroupKernel(entry, Group([], [value], shape_in_memory(value))).launch()
+            GroupKernel(entry, FusedGroup([], [value], shape_in_memory(value))).launch()
     elif kind == "alias":
         lower_alias(entry, members[0])
     elif kind == "reduce":
@@ -134,7 +133,7 @@ def _lower_group(entry: Entry, members: list[graph.ApplyOp]) -> None:
     if outputs and has_epilogue(head):
         lower_opaque(entry, head, behind, outputs)
     elif outputs:
-        GroupKernel(entry, Group(members, outputs, space_of(members))).launch()
+        GroupKernel(entry, FusedGroup(members, outputs, space_of(members))).launch()
 
 
 def _read_outside(part: graph.ApplyOp, inside: set[graph.ApplyOp]) -> Iterator[SSAValue]:

@@ -34,8 +34,9 @@ def reasons(stage: Stage, torch: Iterable[Entry], other: Iterable[Entry]) -> lis
         ("torch", stage.torch, "max", list(other)),
         ("max", stage.max, "torch", list(torch)),
     ]
+    alone = all(len(everything) == 1 for *_, everything in sides)  # then their names do not matter
     for side, left, opposite, everything in sides:
-        explain = _Explaining(opposite, everything, partners)
+        explain = _Explaining(opposite, everything, partners, alone)
         found += [Leftover(side, entry.tensor, explain.reason(entry)) for entry in left]
     return found
 
@@ -43,7 +44,7 @@ def reasons(stage: Stage, torch: Iterable[Entry], other: Iterable[Entry]) -> lis
 class _Explaining:
     """What is known of the side that has no partner to offer."""
 
-    def __init__(self, side: str, everything: list[Entry], partners: dict[int, str]) -> None:
+    def __init__(self, side: str, everything: list[Entry], partners: dict[int, str], alone: bool) -> None:
         self.side = side
         self.partners = partners
         self.by_place: dict[Hashable, list[Entry]] = defaultdict(list)
@@ -51,11 +52,12 @@ class _Explaining:
         for entry in everything:
             self.by_place[(entry.name.path, entry.name.port)].append(entry)
             self.by_path[entry.name.path].append(entry)
+        self.only = everything if alone else []
         self.layers = {path[:end] for entry in everything for path in [entry.name.path] for end in range(len(path))}
 
     def reason(self, entry: Entry) -> str:
         name, layer = entry.name, ".".join(entry.tensor.name.rpartition("-")[0].split(".")) or entry.tensor.name
-        alike = self.by_place.get((name.path, name.port), [])
+        alike = self.by_place.get((name.path, name.port), self.only)
         exact = [other for other in alike if other.name == name]
         if exact or alike:
             return self._about_shapes(entry, exact or alike)

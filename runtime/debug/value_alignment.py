@@ -12,6 +12,7 @@ import numpy as np
 
 from .chunks import flat_chunks, relative_distance, sample
 from .shape_matching import without_ones
+from .tensor_names import parse_name
 from .ulps import Array
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ def copies_of_paired(stage: Stage) -> None:
 def _common_layers(match: Match, side: str, entry: Entry) -> int:
     """How many layers from the root on two names share: of several equal tensors the nearest is named."""
     other = match.torch.name if side == "torch" else match.max.name
-    pairs = zip(other.split("."), entry.tensor.name.split("."), strict=False)
+    pairs = zip(parse_name(other).path, parse_name(entry.tensor.name).path, strict=False)
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 

@@ -1,1 +1,4 @@
-"""Models and buffers on accelerators. Read ``memory``, ``buffer``, ``array``; then ``launches``, ``entry``, ``model``."""
+"""Models and buffers on accelerators.
+
+Read ``memory``, ``buffer``, ``array``; then ``launches``, ``entry``, ``model``.
+"""

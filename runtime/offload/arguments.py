@@ -114,8 +114,8 @@ def check_apart(model: str, specs: Sequence[BufferSpec], given: Sequence[Referen
         shared = [name for name, reference in others if _share(changed, reference)]
         if shared:
             raise ExecutionError(
-                f"model '{model}': {describe(spec)} is changed by the model, but its memory is that of {shared[0]}, too; "
-                "pass a copy for one of them"
+                f"model '{model}': {describe(spec)} is changed by the model, but its memory is that of {shared[0]}, "
+                "too; pass a copy for one of them"
             )
 
 

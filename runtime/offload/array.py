@@ -1,7 +1,7 @@
 """`DeviceArray`: a buffer on an accelerator as the interpreter of tile IR sees it.
 
-The interpreter's references (`halfulp.compiler.interpreter.memory.Reference`) do what they do with an array by its shape,
-so the ops that make views of buffers work on device memory as they are. Only elements are out of reach.
+The interpreter's references (`halfulp.compiler.interpreter.memory.Reference`) do what they do with an array by its
+shape, so the ops that make views of buffers work on device memory as they are. Only elements are out of reach.
 """
 
 from __future__ import annotations

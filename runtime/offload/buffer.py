@@ -1,7 +1,7 @@
 """`DeviceBuffer`: a tensor in the memory of an accelerator.
 
-It is a `Buffer` whose elements numpy cannot see. Nothing moves them but ``.to(device)``; what would need them on the host
-says so.
+It is a `Buffer` whose elements numpy cannot see. Nothing moves them but ``.to(device)``; what would need them on the
+host says so.
 """
 
 from __future__ import annotations
@@ -114,9 +114,9 @@ def wrap_memory(memory: DeviceMemory, dtype: DType, shape: tuple[int, ...], devi
     return buffer
 
 
-def upload(buffer: Buffer, device: Device) -> DeviceBuffer:
-    """A copy of a host buffer on an accelerator. Raises OutOfDeviceMemoryError."""
+def upload(buffer: Buffer, device: Device, subject: str | None = None) -> DeviceBuffer:
+    """A copy of a host buffer on an accelerator, which messages call ``subject``. Raises OutOfDeviceMemoryError."""
     assert buffer.device == CPU()
     array = contiguous(buffer.to_numpy())
-    memory = device.heap.upload(array, f"a buffer {buffer.dtype} {shape_text(buffer.shape)}")
+    memory = device.heap.upload(array, subject or f"a buffer {buffer.dtype} {shape_text(buffer.shape)}")
     return wrap_memory(memory, buffer.dtype, buffer.shape, device)

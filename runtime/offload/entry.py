@@ -1,7 +1,7 @@
 """Walks the entry function of a model on accelerators: what it computes itself, and its launches in order.
 
-The entry function is tile IR that handles sizes, single scalars and buffers only. The interpreter runs it; what has to do
-with memory is replaced here. Its buffers are device memory or host arrays, its launches start PTX or compiled functions.
+The entry function is tile IR that handles sizes, single scalars and buffers only. The interpreter runs it; what has to
+do with memory is replaced here. Buffers are device memory or host arrays, launches start PTX or compiled functions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..print_callback import PrintTarget
 from .array import DeviceArray, device_array
 from .host_launches import HostProgram
 from .launches import Failure, PtxProgram, programs_of
-from .memory import DeviceHeap
+from .memory import DeviceHeap, DeviceMemory
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,14 @@ class EntryProgram:
 
 @dataclass
 class EntryWalk:
-    """One execution. ``known`` has what the inputs, weights and constants hold, by slot."""
+    """One execution. ``known`` has the memory of arguments by slot, ``held`` the device memory between kernels."""
 
     program: EntryProgram
     layout: Layout
     known: dict[int, Reference]
     target: PrintTarget | None
     computed: list[int] = field(default_factory=list)
+    held: dict[int, DeviceMemory] = field(default_factory=dict)
 
     def run(self) -> dict[int, Reference]:
         """Runs the entry function; the outputs by slot.
@@ -122,7 +123,18 @@ class EntryWalk:
         slot = self.program.slots[op]
         shape = self.layout.shapes[slot]
         assert shape is not None, "a buffer comes after the dims that it needs"
-        return (self._allocate(slot, shape),)
+        reference = self._allocate(slot, shape)
+        array = device_array(reference)
+        if array is not None:
+            self.held[slot] = array.memory
+        return (reference,)
+
+    def _begin_step(self, op: Operation) -> int:
+        """The number of a launch or check. What no step from there on uses is given back."""
+        step = self.program.steps[op]
+        for slot in [slot for slot in self.held if self._spec(slot).last < step]:
+            self.held.pop(slot).release()
+        return step
 
     def _set_dim(self, frame: Frame, op: tile.SetDimOp) -> Iterable[Value]:
         self.computed.append(frame.integer(op.value))
@@ -134,14 +146,15 @@ class EntryWalk:
         return ()
 
     def _check(self, frame: Frame, op: tile.CheckOp) -> Iterable[Value]:
+        step = self._begin_step(op)
         if not frame.array(op.condition):
-            (site,) = self.program.compiled.launches[self.program.steps[op]]
+            (site,) = self.program.compiled.launches[step]
             raise failed_check(self.program.compiled.name, site, 0, frame.integers(op.values), ())
         return ()
 
     def _launch(self, frame: Frame, op: tile.LaunchOp) -> Iterable[Value]:
         grid, arguments = frame.integers(op.grid), frame.values(op.arguments)
-        sites = self.program.compiled.launches[self.program.steps[op]]
+        sites = self.program.compiled.launches[self._begin_step(op)]
         if programs_of(grid) > MOST_PROGRAMS:
             raise self._failed(sites, Failure(0, len(sites) - 1, tuple(grid[:4])), ())
         name, device = op.kernel.string_value(), self.program.devices[op]

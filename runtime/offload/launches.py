@@ -18,7 +18,7 @@ from .array import device_array
 from .memory import DeviceMemory
 
 MOST_BLOCKS = 4096
-"""Blocks of one launch, which take several tasks each where there are more: some times as many as a GPU runs at once."""
+"""Blocks of one launch, which take several tasks each where there are more; no GPU runs so many at once."""
 
 SCRATCH_LIMIT = 256 << 20
 """Bytes of scratch memory that a launch may take; it has fewer blocks instead, but one at least."""

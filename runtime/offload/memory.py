@@ -15,18 +15,25 @@ _BYTE = np.dtype(np.uint8)
 
 
 class DeviceMemory:
-    """``nbytes`` from ``address`` on; given back when the object is gone."""
+    """``nbytes`` from ``address`` on; given back when the object is gone. ``is_held``: it has not been given back."""
 
-    __slots__ = ("_freed", "address", "heap", "nbytes")
+    __slots__ = ("_freed", "address", "heap", "is_held", "nbytes")
 
     def __init__(self, heap: DeviceHeap, address: int, nbytes: int, freed: deque[int]) -> None:
         self.heap = heap
         self.address = address
         self.nbytes = nbytes
         self._freed = freed
+        self.is_held = True
+
+    def release(self) -> None:
+        """Gives the memory back at once, whoever holds the object: nothing may use it any more."""
+        if self.is_held:
+            self.is_held = False
+            self._freed.append(self.address)
 
     def __del__(self) -> None:
-        self._freed.append(self.address)
+        self.release()
 
     def write(self, array: Array) -> None:
         """Fills it from a C-contiguous host array of as many bytes."""

@@ -39,13 +39,15 @@ class DeviceModel(Model):
     Args:
         compiled: what the compiler made.
         devices: the accelerator for each one that the graph names.
-        weights: by name, a buffer for each weight. Those that the graph has on an accelerator are copied there now, unless
-            they are there already.
+        weights: by name, a buffer for each weight. Those that the graph has on an accelerator are copied there now,
+            unless they are there already.
         printer, debug, checked: as for `Model`.
 
     Raises:
         OutOfDeviceMemoryError: an accelerator has no room for the weights and constants.
     """
+
+    _compiled: CompiledPtx
 
     def __init__(
         self,
@@ -58,7 +60,6 @@ class DeviceModel(Model):
     ) -> None:
         super().__init__(compiled, printer, debug, checked)
         self._devices = devices
-        self._compiled = compiled
         self._program = entry_program(compiled, devices, self._plan, self._threads)
         self._parameters = parameters_of(compiled, devices)
         self._kept = {
@@ -78,8 +79,8 @@ class DeviceModel(Model):
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         raise GraphError(
-            f"model '{self.name}': a model for {', '.join(map(repr, self._devices.values()))} cannot be saved; compiled "
-            "graphs are kept in the cache by themselves"
+            f"model '{self.name}': a model for {', '.join(map(repr, self._devices.values()))} cannot be saved; the cache "
+            "keeps what was compiled for it by itself"
         )
 
     def execute(self, *arguments: Any) -> list[Buffer]:

@@ -13,8 +13,8 @@ from xdsl.parser import Parser
 from halfulp.compiler.artifact import BufferRole
 from halfulp.compiler.device import DeviceRef
 from halfulp.compiler.dialects.graph import Graph
-from halfulp.compiler.dialects.tile import Tile
-from halfulp.compiler.launch_devices import launch_device, uses_device
+from halfulp.compiler.dialects.tile import LaunchOp, Tile
+from halfulp.compiler.launch_devices import launch_device
 from halfulp.compiler.passes.tile_to_loops.layout import entry_layout
 from halfulp.compiler.ptx_artifact import CompiledPtx
 
@@ -38,7 +38,7 @@ def entry_program(
     module = _parsed(compiled.entry)
     (function,) = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
     layout = entry_layout(module, function)
-    launches = {op: launch_device(op) for op in layout.launches if not op.results and _is_launch(op)}
+    launches: dict[Operation, DeviceRef] = {op: launch_device(op) for op in layout.launches if isinstance(op, LaunchOp)}
     first = sum(spec.role is not BufferRole.INTERMEDIATE for spec in compiled.buffers)
     return EntryProgram(
         compiled=compiled,
@@ -51,3 +51,10 @@ def entry_program(
         heaps={ref: device.heap for ref, device in devices.items()},
         plan=plan,
     )
+
+
+def _parsed(text: str) -> ModuleOp:
+    context = Context()
+    for dialect in _DIALECTS:
+        context.load_dialect(dialect)
+    return Parser(context, text).parse_module()

@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from halfulp.compiler import CompileOptions, DeviceRef
 from halfulp.compiler.codegen.ptx import ptx_target
+from halfulp.compiler.codegen.ptxas import assemble
 from halfulp.compiler.interpreter import interpret
 from halfulp.compiler.pipeline import lower
 from halfulp.runtime.pipelines import log_probabilities_ragged_graph
@@ -29,6 +30,13 @@ def compiled(levels: int) -> tuple[ModuleOp, PtxLaunches]:
     module = log_probabilities_ragged_graph(DeviceRef.CPU(), levels=levels).module.clone()
     lower(module, "tile", CompileOptions(), ptx_target(TARGET))
     return module, PtxLaunches(module, TARGET, CompileOptions())
+
+
+@pytest.mark.parametrize("levels", sorted({case.levels for case in CASES}))
+def test_ptxas_accepts_the_kernels_without_spills(levels: int) -> None:
+    _, usage = assemble(compiled(levels)[1].ptx, TARGET)
+    assert len(usage) > 1
+    assert [str(kernel) for kernel in usage if kernel.spill_stores or kernel.stack_bytes] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

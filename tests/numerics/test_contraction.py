@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from op_graphs import calls_of, graph_of_calls, graph_of_variants
 from xdsl.context import Context
 from xdsl.dialects import math
 from xdsl.dialects.builtin import f32
@@ -97,10 +98,10 @@ def test_off_keeps_the_fma_of_expansions_and_no_other() -> None:
 @pytest.mark.parametrize("name", [n for n, c in CONTRACTS.items() if F32 in c.dtypes and n != "fma"])
 def test_off_holds_for_every_op_of_the_library(name: str) -> None:
     contract = CONTRACTS[name]
-    with Graph("g", input_types=[TensorType(F32, [8, 8], CPU_0)] * contract.operands) as graph:
-        conditions = [ops.cast(x, DType.bool) for x in graph.inputs[: contract.conditions]]
-        built = contract.build(*conditions, *graph.inputs[contract.conditions :], **contract.variants[0])
-        graph.output(*(built if isinstance(built, list | tuple) else [built]))
+    if contract.layout == "examples":
+        graph = graph_of_calls(contract, calls_of(contract, [F32]))
+    else:
+        graph = graph_of_variants(contract, [F32], [["n", "n"]] * contract.operands)
     module = graph.module
     lower(module, "tile", CompileOptions(fp_contract="off"), host_target(None))
     ExpandMathPass().apply(Context(), module)

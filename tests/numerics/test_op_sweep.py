@@ -14,10 +14,11 @@ import pytest
 from differential import assert_same_bits
 from graphs_both_ways import check_graph_both_ways
 from op_bounds import check_result, check_ulp, references, wide_operands
+from op_graphs import calls_of, graph_of_calls, graph_of_variants
 from op_samples import Array, element_operands, row_operand
 
-from halfulp.compiler import DType, Graph, TensorType, TensorValue
-from halfulp.ops.contract import CONTRACTS, Contract, Example
+from halfulp.compiler import DType
+from halfulp.ops.contract import CONTRACTS, Contract
 from halfulp.runtime import InferenceSession
 
 BLOCK_AND_MORE = 4500
@@ -29,26 +30,10 @@ ROWS = [name for name, contract in CONTRACTS.items() if contract.layout == "rows
 EXAMPLES = [name for name, contract in CONTRACTS.items() if contract.layout == "examples"]
 
 
-def graph_of(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Sequence[str]]) -> Graph:
-    """All variants on all element types as one graph: operands of shapes in the order of ``dtypes``."""
-
-    def forward(*values: TensorValue) -> list[TensorValue]:
-        width = len(shapes)
-        groups = [values[i : i + width] for i in range(0, len(values), width)]
-        return [contract.build(*group, **variant) for group in groups for variant in contract.variants]
-
-    types = [
-        TensorType(DType.bool if index < contract.conditions else dtype, shape)
-        for dtype in dtypes
-        for index, shape in enumerate(shapes)
-    ]
-    return Graph(contract.name, forward, types)
-
-
 @pytest.mark.parametrize("name", ELEMENTS)
 def test_elements(name: str) -> None:
     contract = CONTRACTS[name]
-    model = InferenceSession().load(graph_of(contract, contract.dtypes, [["n"]] * contract.operands))
+    model = InferenceSession().load(graph_of_variants(contract, contract.dtypes, [["n"]] * contract.operands))
     samples = {dtype: _samples(contract, dtype) for dtype in contract.dtypes}
     size = min(len(arrays[-1]) for arrays in samples.values())
     full = _outputs(model, [array[:size] for arrays in samples.values() for array in arrays])
@@ -79,7 +64,7 @@ def _outputs(model: Any, arrays: Sequence[Array]) -> list[Array]:
 @pytest.mark.parametrize("name", ROWS)
 def test_rows(name: str) -> None:
     contract = CONTRACTS[name]
-    model = InferenceSession().load(graph_of(contract, contract.dtypes, [["rows", "n"]]))
+    model = InferenceSession().load(graph_of_variants(contract, contract.dtypes, [["rows", "n"]]))
     for length in ROW_LENGTHS:
         operands = [row_operand(dtype, length) for dtype in contract.dtypes]
         rows = min(len(operand) for operand in operands)
@@ -88,30 +73,6 @@ def test_rows(name: str) -> None:
         for dtype, operand in zip(contract.dtypes, operands, strict=True):
             for variant, exact in zip(contract.variants, references(contract, dtype, [operand]), strict=True):
                 check_result(contract, variant, next(results), exact, [operand])
-
-
-Call = tuple[DType, Example]
-
-
-def calls_of(contract: Contract, dtypes: Sequence[DType]) -> list[Call]:
-    assert contract.examples is not None
-    return [(dtype, example) for dtype in dtypes for example in contract.examples(dtype)]
-
-
-def graph_of_calls(contract: Contract, calls: Sequence[Call]) -> Graph:
-    """All calls as one graph, operands and results in their order."""
-
-    def forward(*values: TensorValue) -> list[TensorValue]:
-        results: list[TensorValue] = []
-        rest = iter(values)
-        for _, example in calls:
-            operands = [next(rest) for _ in example.operands]
-            made = contract.build(*[operands] if contract.takes_list else operands, **example.parameters)
-            results += [made] if isinstance(made, TensorValue) else made
-        return results
-
-    arrays = [array for _, example in calls for array in example.operands]
-    return Graph(contract.name, forward, [TensorType(DType.from_numpy(array.dtype), array.shape) for array in arrays])
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -132,7 +93,7 @@ def test_examples(name: str) -> None:
 
 def test_matmul() -> None:
     contract = CONTRACTS["matmul"]
-    model = InferenceSession().load(graph_of(contract, contract.dtypes, [["m", "k"], ["k", "n"]]))
+    model = InferenceSession().load(graph_of_variants(contract, contract.dtypes, [["m", "k"], ["k", "n"]]))
     for m, k, n in MATRIX_SIZES:
         generator = np.random.default_rng(m * k * n)
         pairs = [[_matrix(generator, dtype, shape) for shape in ((m, k), (k, n))] for dtype in contract.dtypes]
@@ -152,7 +113,7 @@ def test_interpreted_equals_compiled(name: str) -> None:
     contract = CONTRACTS[name]
     dtypes = contract.dtypes[:1] if DType.float32 in contract.dtypes else contract.dtypes[:2]
     shape = ["n"] if contract.layout == "elements" else ["rows", "n"]
-    graph = graph_of(contract, dtypes, [shape] * contract.operands)
+    graph = graph_of_variants(contract, dtypes, [shape] * contract.operands)
     if contract.layout == "elements":
         inputs = [array[:300] for dtype in dtypes for array in _samples(contract, dtype)]
     else:

@@ -26,6 +26,7 @@ from halfulp.compiler.options import CompileOptions
 from halfulp.runtime import CPU, Buffer, Device, ExecutionError, Model
 from halfulp.runtime.buffer import wrap
 from halfulp.runtime.loader import NativeLibrary
+from halfulp.runtime.native_model import NativeModel
 from halfulp.runtime.weights import bind_weights
 
 INPUT, WEIGHT, CONSTANT = BufferRole.INPUT, BufferRole.WEIGHT, BufferRole.CONSTANT

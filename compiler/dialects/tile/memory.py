@@ -298,6 +298,13 @@ class StoreOp(IRDLOperation):
         _verify_access("tile.store", self.ref, self.value.type, self.mask)
 
 
+def root_of(ref: SSAValue) -> SSAValue:
+    """The argument or allocation that a reference is a part of. Different roots never overlap."""
+    while isinstance(ref.owner, WindowOp | FlattenOp | ReinterpretOp):
+        ref = ref.owner.ref
+    return ref
+
+
 MEMORY_OPS: list[type[Operation]] = [WindowOp, FlattenOp, ReinterpretOp, DimOp, AllocOp, LoadOp, StoreOp]
 
-__all__ = ["AllocOp", "BLOCKED", "DimOp", "ELEMENT", "LoadOp", "MEMORY_OPS", "StoreOp", "WindowOp"]
+__all__ = ["AllocOp", "BLOCKED", "DimOp", "ELEMENT", "LoadOp", "MEMORY_OPS", "StoreOp", "WindowOp", "root_of"]

@@ -16,7 +16,7 @@ from .access import call_of, shape_in_memory
 from .copies import emit_copy
 from .entry import Entry, adopt_numerics, ref_type
 from .epilogue import Destination
-from .group import Group
+from .group import FusedGroup
 
 
 def lower_custom(entry: Entry, op: graph.KernelCallOp) -> None:
@@ -64,7 +64,7 @@ def lower_opaque(entry: Entry, op: graph.ApplyOp, behind: Sequence[graph.ApplyOp
     results: Destination | list[Value]
     if definition.has_epilogue:
         (result,) = op.outputs
-        results = Destination(entry, result, Group(list(behind), list(stored), shape_in_memory(result)))
+        results = Destination(entry, result, FusedGroup(list(behind), list(stored), shape_in_memory(result)))
     else:
         results = [entry.ref(value) for value in op.outputs]
     adopt_numerics(entry.builder, op, entry.fp_contract)

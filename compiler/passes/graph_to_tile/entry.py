@@ -52,8 +52,14 @@ def dim_texts(tensor: TensorType) -> tuple[str, ...]:
 class Entry:
     """An entry function being built, and where each value of the graph lives."""
 
-    def __init__(self, op: graph.GraphOp, names: set[str]) -> None:
-        """``names`` are the symbols of the module that the kernels will stand in."""
+    def __init__(self, op: graph.GraphOp, names: set[str], fp_contract: str) -> None:
+        """A function without launches.
+
+        Args:
+            op: the graph.
+            names: the symbols of the module that the kernels will stand in.
+            fp_contract: the mode of ops that have none of their own.
+        """
         self.op = op
         self.kernels = ModuleOp([])
         self._types: list[Attribute] = []
@@ -67,7 +73,7 @@ class Entry:
             arg_attrs=ArrayAttr(self._attributes),
         )
         self.builder = EntryBuilder(self.kernels, self.function, names)
-        self.fp_contract = "on"  # of the compilation; an op may have its own
+        self.fp_contract = self.builder.fp_contract = fp_contract
         self.refs: dict[SSAValue, Value] = {}
         self.outputs: list[Value] = []
         for owner, argument in zip(owners, block.args, strict=True):
@@ -126,9 +132,7 @@ class Entry:
             self.refs[value] = self.ref(carried)
         if value not in self.refs:
             tensor = tensor_type(value)
-            self.refs[value] = self.builder.buffer(
-                dim_texts(tensor), tensor.dtype.to_element_type(), tensor.device
-            )
+            self.refs[value] = self.builder.buffer(dim_texts(tensor), tensor.dtype.to_element_type(), tensor.device)
         return self.refs[value]
 
     def dim(self, dim: Dim) -> Value:

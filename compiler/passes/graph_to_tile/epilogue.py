@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from xdsl.ir import SSAValue
 
 from ...dialects.tile.memory import ELEMENT
-from ...dims import Dim, StaticDim
+from ...dims import Dim
 from ...tile_builder import KernelBuilder, Value
 from .access import Position, Positions
 from .entry import Entry
 from .evaluation import Evaluation
-from .group import Group
+from .group import FusedGroup
 
 
 class Destination:
@@ -28,12 +28,11 @@ class Destination:
         group: the maps behind it, and the values to store, in the space of ``head``; no maps if it is stored as it is.
     """
 
-    def __init__(self, entry: Entry, head: SSAValue, group: Group) -> None:
+    def __init__(self, entry: Entry, head: SSAValue, group: FusedGroup) -> None:
         self._entry, self._head, self._group = entry, head, group
-        found = [(value, at) for value, at in group.sources() if value is not head] if group.members else []
-        self._sources = list(dict.fromkeys(value for value, _ in found))
-        offsets = dict.fromkeys(position.offset for _, at in found for position in at)
-        self._offsets = [offset for offset in offsets if not isinstance(offset, StaticDim)]
+        read = dict.fromkeys(value for value, _ in group.sources()) if group.members else {}
+        self._sources = [value for value in read if value is not head]
+        self._offsets = group.offsets() if group.members else []
         stored = [entry.ref(value) for value in group.outputs]
         self.arguments = [*map(entry.ref, self._sources), *map(entry.dim, self._offsets), *stored]
         """What a kernel must be passed to store blocks. The last one is a reference of the result's shape."""
@@ -68,15 +67,15 @@ class _Blocks(Evaluation):
 
     def __init__(
         self,
-        group: Group,
+        group: FusedGroup,
         k: KernelBuilder,
         refs: Mapping[SSAValue, Value],
-        starts: Mapping[Dim, Value],
+        offsets: Mapping[Dim, Value],
         fp_contract: str,
         at: Sequence[Value | int],
         shape: Sequence[int],
     ) -> None:
-        super().__init__(group, k, refs, starts, fp_contract)
+        super().__init__(group, k, refs, offsets, fp_contract)
         self.at, self.shape = at, tuple(shape)
 
     @property

@@ -13,7 +13,7 @@ from ...registry import find_op
 from ...tile_builder import KernelBuilder, Value
 from .access import Positions, call_of, resolve
 from .entry import adopt_numerics
-from .group import Group
+from .group import FusedGroup
 
 
 class Evaluation(ABC):
@@ -23,19 +23,19 @@ class Evaluation(ABC):
         group: the ops.
         k: the kernel.
         refs: the kernel's references for values from outside and for outputs.
-        starts: the kernel's values for offsets of views that are not numbers.
+        offsets: the kernel's values for the offsets of views that are no numbers.
         fp_contract: the mode of ops that have none of their own.
     """
 
     def __init__(
         self,
-        group: Group,
+        group: FusedGroup,
         k: KernelBuilder,
         refs: Mapping[SSAValue, Value],
-        starts: Mapping[Dim, Value],
+        offsets: Mapping[Dim, Value],
         fp_contract: str,
     ) -> None:
-        self.group, self.k, self.refs, self.starts, self.fp_contract = group, k, refs, starts, fp_contract
+        self.group, self.k, self.refs, self.offsets, self.fp_contract = group, k, refs, offsets, fp_contract
         self.known: dict[SSAValue, Value] = {}
 
     @property
@@ -76,7 +76,7 @@ class Evaluation(ABC):
 
     def moved(self, at: Value | int, offset: Dim) -> Value | int:
         """An index, moved by the offset of a view."""
-        start: Value | int = int(offset) if isinstance(offset, StaticDim) else self.starts[offset]
+        start: Value | int = int(offset) if isinstance(offset, StaticDim) else self.offsets[offset]
         if isinstance(at, int) and isinstance(start, int):
             return at + start
         if isinstance(start, int):

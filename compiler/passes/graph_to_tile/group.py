@@ -16,7 +16,7 @@ FIRST = Position(None)
 
 
 @dataclass
-class Group:
+class FusedGroup:
     """Ops that become one kernel, the values of them that others want, and their space ``[outer..., n]``."""
 
     members: list[graph.ApplyOp]
@@ -59,6 +59,11 @@ class Group:
             resolve(value, self.positions(value), self.inside) for value in wanted if value.owner not in self.inside
         ]
         return list(dict.fromkeys(found))
+
+    def offsets(self) -> list[Dim]:
+        """Where the views that the group reads through start, as far as these are no numbers; each once."""
+        found = dict.fromkeys(position.offset for _, at in self.sources() for position in at)
+        return [offset for offset in found if not isinstance(offset, StaticDim)]
 
     @property
     def row_bytes(self) -> int:

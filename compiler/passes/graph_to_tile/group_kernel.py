@@ -2,6 +2,9 @@
 
 Every value of the group is evaluated where a program stands: a map by its recipe on the blocks of its operands, a
 value from outside by a load through the views in between. Nothing of the group goes through memory but its outputs.
+
+A block is a chunk of reduction order R, so rows are reduced chunk by chunk. It is 16 KiB of f32, which stays in a
+core's first cache.
 """
 
 from __future__ import annotations
@@ -11,20 +14,18 @@ from collections.abc import Callable, Sequence
 from xdsl.ir import SSAValue
 
 from ...dialects import graph
+from ...dialects.tile.compute import CHUNK
 from ...dialects.tile.memory import ELEMENT
 from ...dialects.tile.reduction import identity as identity_of
 from ...dialects.tile.reduction import safe_flags
-from ...dims import Dim, StaticDim
+from ...dims import Dim
 from ...registry import find_op
 from ...tile_builder import KernelBuilder, Value
 from .access import Positions, call_of
 from .entry import Entry, flags_of
 from .evaluation import Evaluation
-from .group import Group
+from .group import FusedGroup
 
-CHUNK = 4096
-"""Elements of a program, or of one step along a row: 16 KiB of f32, which stays in a core's first cache; one chunk
-of reduction order R."""
 WHOLE_ROW_BYTES = 65536
 """Rows of a known size up to this are one block: what several loops over the row want is kept in the frame, which
 has room for a few such blocks."""
@@ -33,12 +34,11 @@ has room for a few such blocks."""
 class GroupKernel:
     """Launches the kernel of one group."""
 
-    def __init__(self, entry: Entry, group: Group) -> None:
+    def __init__(self, entry: Entry, group: FusedGroup) -> None:
         self.entry, self.group = entry, group
         self.flat = group.is_flat
         self.sources = list(dict.fromkeys(value for value, _ in group.sources()))
-        starts = dict.fromkeys(position.offset for _, at in group.sources() for position in at)
-        self.starts = [start for start in starts if not isinstance(start, StaticDim)]
+        self.offsets = group.offsets()
         self.whole_row = bool(group.reductions) and 0 < group.row_bytes <= WHOLE_ROW_BYTES
 
     def launch(self) -> None:
@@ -48,8 +48,8 @@ class GroupKernel:
         if self.flat:
             refs = [builder.flatten(ref) for ref in refs]
         sizes = [self.entry.dim(size) for size in self.group.space]
-        starts = [self.entry.dim(start) for start in self.starts]
-        builder.launch(self.group.name, [*refs, *starts, sizes[-1]], self._grid(refs, sizes), self._body)
+        offsets = [self.entry.dim(offset) for offset in self.offsets]
+        builder.launch(self.group.name, [*refs, *offsets, sizes[-1]], self._grid(refs, sizes), self._body)
 
     def _grid(self, refs: Sequence[Value], sizes: Sequence[Value]) -> list[Value]:
         builder = self.entry.builder
@@ -65,8 +65,8 @@ class GroupKernel:
     def _body(self, k: KernelBuilder) -> None:
         count = len(self.sources) + len(self.group.outputs)
         refs = dict(zip((*self.sources, *self.group.outputs), k.arguments[:count], strict=True))
-        starts = dict(zip(self.starts, k.arguments[count:-1], strict=True))
-        program = Program(self.group, k, refs, starts, self.flat, self.entry.fp_contract)
+        offsets = dict(zip(self.offsets, k.arguments[count:-1], strict=True))
+        program = Program(self.group, k, refs, offsets, self.flat, self.entry.fp_contract)
         if not self.group.reductions:
             *outer, chunk = k.program_ids
             program.store_block(outer, chunk * CHUNK, CHUNK)
@@ -81,14 +81,14 @@ class Program(Evaluation):
 
     def __init__(
         self,
-        group: Group,
+        group: FusedGroup,
         k: KernelBuilder,
         refs: dict[SSAValue, Value],
-        starts: dict[Dim, Value],
+        offsets: dict[Dim, Value],
         flat: bool,
         fp_contract: str,
     ) -> None:
-        super().__init__(group, k, refs, starts, fp_contract)
+        super().__init__(group, k, refs, offsets, fp_contract)
         self.flat = flat
         self.outer: Sequence[Value] = ()
         self.column: Value | int = 0

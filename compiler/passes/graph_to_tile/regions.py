@@ -13,8 +13,8 @@ from xdsl.ir import Block, Region, SSAValue
 
 from ...dialects import graph
 from ...dialects.graph.types import tensor_type
+from ...dialects.tile.memory import root_of
 from ...tile_builder import Value
-from ..tile_to_loops.placement import root_of
 from .copies import emit_copy
 from .entry import Entry, dim_texts
 

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, SSAValue
 from xdsl.utils.exceptions import DiagnosticException
 
 from ...dialects import tile
-from .placement import root_of
+from ...dialects.tile.memory import root_of
 
 
 def _listed(types: Sequence[Attribute]) -> str:

@@ -10,6 +10,7 @@ from xdsl.dialects import scf
 from xdsl.ir import Operation, Region, SSAValue
 
 from ...dialects import tile
+from ...dialects.tile.memory import root_of
 from ...dialects.tile.types import shape_of
 from .scalars import is_elementwise
 from .strips import Strips
@@ -108,13 +109,6 @@ class Placement:
                 if self.strips.is_strip(use.operation)
             )
         return self._in_place[value]
-
-
-def root_of(ref: SSAValue) -> SSAValue:
-    """The argument or allocation that a window is a part of. Different roots never overlap."""
-    while isinstance(ref.owner, tile.WindowOp | tile.FlattenOp | tile.ReinterpretOp):
-        ref = ref.owner.ref
-    return ref
 
 
 def _written_by(op: tile.StoreOp | tile.LaunchOp) -> list[SSAValue]:

@@ -18,9 +18,10 @@ from xdsl.dialects.builtin import IndexType, IntegerType
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from ...dialects import tile
+from ...dialects.tile.memory import root_of
 from ...dialects.tile.types import shape_of
 from .loop_builder import bytes_of
-from .placement import Placement, root_of
+from .placement import Placement
 from .scalars import is_elementwise
 from .views import storage_type
 

@@ -1,0 +1,47 @@
+"""Graphs that call an op of the library as its contract says it can be called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from halfulp.compiler import DType, Graph, TensorType, TensorValue
+from halfulp.ops.contract import Contract, Example
+
+Call = tuple[DType, Example]
+
+
+def graph_of_variants(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Sequence[str]]) -> Graph:
+    """All variants on all element types as one graph: operands of shapes in the order of ``dtypes``."""
+
+    def forward(*values: TensorValue) -> list[TensorValue]:
+        width = len(shapes)
+        groups = [values[i : i + width] for i in range(0, len(values), width)]
+        return [contract.build(*group, **variant) for group in groups for variant in contract.variants]
+
+    types = [
+        TensorType(DType.bool if index < contract.conditions else dtype, shape)
+        for dtype in dtypes
+        for index, shape in enumerate(shapes)
+    ]
+    return Graph(contract.name, forward, types)
+
+
+def calls_of(contract: Contract, dtypes: Sequence[DType]) -> list[Call]:
+    assert contract.examples is not None
+    return [(dtype, example) for dtype in dtypes for example in contract.examples(dtype)]
+
+
+def graph_of_calls(contract: Contract, calls: Sequence[Call]) -> Graph:
+    """All calls as one graph, operands and results in their order."""
+
+    def forward(*values: TensorValue) -> list[TensorValue]:
+        results: list[TensorValue] = []
+        rest = iter(values)
+        for _, example in calls:
+            operands = [next(rest) for _ in example.operands]
+            made = contract.build(*[operands] if contract.takes_list else operands, **example.parameters)
+            results += [made] if isinstance(made, TensorValue) else made
+        return results
+
+    arrays = [array for _, example in calls for array in example.operands]
+    return Graph(contract.name, forward, [TensorType(DType.from_numpy(array.dtype), array.shape) for array in arrays])
