@@ -81,7 +81,7 @@ def passes_of(stage: str, options: CompileOptions, target: Target) -> list[tuple
         ],
         "loops": [*exact, ("convert-tile-to-loops", width)],
         "gpu": [*exact, ("convert-tile-to-gpu", {}), ("insert-barriers", {})],
-        "llvm": [("convert-loops-to-llvm", {"arch": target.arch})],
+        "llvm": [("convert-loops-to-llvm", {"arch": target.arch, "permutes": target.permutes})],
     }
     return table[stage]
 

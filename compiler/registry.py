@@ -171,8 +171,11 @@ PROVIDERS = "halfulp.registry"
 EXECUTORS = "halfulp.executor"
 """The group of entry points whose modules register what runs graphs on arrays at once."""
 
-Executor: TypeAlias = "Callable[[Graph, CompileOptions], Callable[..., Sequence[Any]]]"
-"""Compiles a graph and gives a function from arrays to buffers, which raises `FailedCheckError` for a failed check."""
+Executor: TypeAlias = "Callable[[Graph, CompileOptions, Any], Callable[..., Sequence[Any]]]"
+"""Compiles a graph and gives a function from arrays to buffers, which raises `FailedCheckError` for a failed check.
+
+The last argument is what the graph's ``DeviceRef.GPU(0)`` stands for: the ``device`` of the buffers that come; else None.
+"""
 
 _executors: list[Executor] = []
 

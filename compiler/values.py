@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .graph import Graph
 
 
-class TensorValue(TensorOperators):
-    """A tensor that a graph computes when it runs. Ops make them; they have a type now and elements later.
+class GraphValue:
+    """A value of a graph: it has a type now, and elements when the graph runs.
 
     Attributes:
         graph: the graph it belongs to.
@@ -30,15 +30,10 @@ class TensorValue(TensorOperators):
 
     __slots__ = ("graph", "ssa", "type")
 
-    def __init__(self, graph: Graph, ssa: SSAValue, tensor_type: TensorType) -> None:
+    def __init__(self, graph: Graph, ssa: SSAValue, value_type: TensorType) -> None:
         self.graph = graph
         self.ssa = ssa
-        self.type = tensor_type
-
-    @property
-    def tensor(self) -> TensorValue:
-        """The value itself, so that code for MAX, which writes ``graph.inputs[0].tensor``, runs as it is."""
-        return self
+        self.type = value_type
 
     @property
     def dtype(self) -> DType:
@@ -60,6 +55,21 @@ class TensorValue(TensorOperators):
         """Where the elements will live."""
         return self.type.device
 
+    def __repr__(self) -> str:
+        kind = type(self).__name__
+        return f"{kind}(dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"
+
+
+class TensorValue(GraphValue, TensorOperators):
+    """A tensor that a graph computes when it runs. Ops make them."""
+
+    __slots__ = ()
+
+    @property
+    def tensor(self) -> TensorValue:
+        """The value itself, so that code for MAX, which writes ``graph.inputs[0].tensor``, runs as it is."""
+        return self
+
     def __bool__(self) -> NoReturn:
         with Located():
             raise GraphTypeError(
@@ -67,48 +77,20 @@ class TensorValue(TensorOperators):
                 "choose between values with ops.where, or between computations with ops.cond"
             )
 
-    def __repr__(self) -> str:
-        return f"TensorValue(dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"
 
-
-class BufferValue:
+class BufferValue(GraphValue):
     """Memory of the caller's that a graph reads and changes: an input of type `BufferType`.
 
     ``buffer[...]`` is what it holds at that place of the program, a `TensorValue`; ``buffer[...] = value`` changes it.
     Other indices work on what ``buffer[...]`` gives. The order of these is kept.
-
-    Attributes:
-        graph: the graph it belongs to.
-        type: element type, shape and device.
-        ssa: the value in the graph's IR.
     """
 
-    __slots__ = ("graph", "ssa", "type")
-
-    def __init__(self, graph: Graph, ssa: SSAValue, buffer_type: TensorType) -> None:
-        self.graph = graph
-        self.ssa = ssa
-        self.type = buffer_type
+    __slots__ = ()
 
     @property
     def buffer(self) -> BufferValue:
         """The value itself, so that code for MAX, which writes ``graph.inputs[0].buffer``, runs as it is."""
         return self
-
-    @property
-    def dtype(self) -> DType:
-        """The element type."""
-        return self.type.dtype
-
-    @property
-    def shape(self) -> tuple[Dim, ...]:
-        """The size of each axis."""
-        return self.type.shape
-
-    @property
-    def device(self) -> DeviceRef:
-        """Where the memory is."""
-        return self.type.device
 
     def __getitem__(self, index: Any) -> TensorValue:
         loaded: TensorValue = build("buffer_load", self)
@@ -119,9 +101,6 @@ class BufferValue:
             with Located():
                 raise GraphError(f"{self!r}: only all of it can be stored to, not {index!r}; write buffer[...] = value")
         build("buffer_store", self, value)
-
-    def __repr__(self) -> str:
-        return f"BufferValue(dtype={self.dtype}, shape={shape_text(self.shape)}, device={self.device})"
 
 
 class Weight(TensorOperators):

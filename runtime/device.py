@@ -33,7 +33,9 @@ class Device:
     @property
     def heap(self) -> DeviceHeap:
         """The memory of a device that is not the host."""
-        raise GraphError(f"{self!r} is no accelerator; its buffers are numpy's memory")
+        raise GraphError(
+            f"{self!r} is no accelerator, so no buffer can be copied there; make one with Accelerator(...)"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and repr(self) == repr(other)

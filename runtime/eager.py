@@ -12,6 +12,7 @@ from halfulp.compiler.errors import FailedCheckError
 from halfulp.compiler.registry import register_executor
 
 from .buffer import Buffer
+from .device import CPU, Device
 from .errors import BoundsError, ExecutionError
 from .session import InferenceSession
 
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     from halfulp.compiler import CompileOptions, Graph
 
 
-def load_for_eager_calls(graph: Graph, options: CompileOptions) -> Callable[..., Sequence[Buffer]]:
-    """Compiles a graph; the function returned takes its inputs and returns its outputs.
+def load_for_eager_calls(
+    graph: Graph, options: CompileOptions, device: Device | None = None
+) -> Callable[..., Sequence[Buffer]]:
+    """Compiles a graph, for ``device`` if it is not for the host; the function returned runs it on its inputs.
 
     The function raises `FailedCheckError` where a check in a kernel fails, else what `Model.execute` raises.
     """
-    model = InferenceSession().load(graph, options)
+    model = InferenceSession([CPU() if device is None else device]).load(graph, options)
 
     def run(*arrays: Any) -> Sequence[Buffer]:
         try:

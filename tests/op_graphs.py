@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from halfulp.compiler import DType, Graph, TensorType, TensorValue
+from halfulp.compiler import DeviceRef, DType, Graph, TensorType, TensorValue
 from halfulp.ops.contract import Contract, Example
 
 Call = tuple[DType, Example]
 
 
-def graph_of_variants(contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Sequence[str]]) -> Graph:
+def graph_of_variants(
+    contract: Contract, dtypes: Sequence[DType], shapes: Sequence[Sequence[str]], device: DeviceRef | None = None
+) -> Graph:
     """All variants on all element types as one graph: operands of shapes in the order of ``dtypes``."""
 
     def forward(*values: TensorValue) -> list[TensorValue]:
@@ -19,7 +21,7 @@ def graph_of_variants(contract: Contract, dtypes: Sequence[DType], shapes: Seque
         return [contract.build(*group, **variant) for group in groups for variant in contract.variants]
 
     types = [
-        TensorType(DType.bool if index < contract.conditions else dtype, shape)
+        TensorType(DType.bool if index < contract.conditions else dtype, shape, device)
         for dtype in dtypes
         for index, shape in enumerate(shapes)
     ]
@@ -31,7 +33,7 @@ def calls_of(contract: Contract, dtypes: Sequence[DType]) -> list[Call]:
     return [(dtype, example) for dtype in dtypes for example in contract.examples(dtype)]
 
 
-def graph_of_calls(contract: Contract, calls: Sequence[Call]) -> Graph:
+def graph_of_calls(contract: Contract, calls: Sequence[Call], device: DeviceRef | None = None) -> Graph:
     """All calls as one graph, operands and results in their order."""
 
     def forward(*values: TensorValue) -> list[TensorValue]:
@@ -44,4 +46,5 @@ def graph_of_calls(contract: Contract, calls: Sequence[Call]) -> Graph:
         return results
 
     arrays = [array for _, example in calls for array in example.operands]
-    return Graph(contract.name, forward, [TensorType(DType.from_numpy(array.dtype), array.shape) for array in arrays])
+    types = [TensorType(DType.from_numpy(array.dtype), array.shape, device) for array in arrays]
+    return Graph(contract.name, forward, types)

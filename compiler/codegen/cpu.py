@@ -54,6 +54,11 @@ class CpuTarget:
         return self.name == "x86_64/512"
 
     @property
+    def permutes(self) -> int:
+        """Bits of a register whose f32 an instruction permutes by indices, AVX's ``vpermps``; 0 without one."""
+        return self.vector_bits if self.name in ("x86_64/256", "x86_64/512") else 0
+
+    @property
     def function_attributes(self) -> dict[str, str]:
         """String attributes every function compiled for this target gets."""
         return {"prefer-vector-width": str(self.vector_bits)}

@@ -49,6 +49,8 @@ STATE_INTRINSICS = {
 """Reading and setting the rounding state. Those of the other architecture end the child."""
 SCALING = "llvm.x86.avx512.mask.scalef.ps"
 """Times a power of two. The CPUs without it end the child."""
+PERMUTING = {256: "llvm.x86.avx2.permps", 512: "llvm.x86.avx512.permvar.sf.512"}
+"""Elements of a register by index, by the bits of the register; likewise."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,7 @@ def _scalar_texts() -> Iterator[Text]:
         pair = f"{{ {element}, i1 }}"
         yield ("cmpxchg", element), _function(["ptr", element, element], body, pair)
     yield from _scaling_texts()
+    yield from _permuting_texts()
     hints = ", i32 0, i32 2, i32 1"
     declared = "declare void @llvm.prefetch.p0(ptr, i32, i32, i32)"
     yield ("llvm.prefetch", "p0"), _function(["ptr"], f"call void @llvm.prefetch.p0(ptr %a0{hints})", "void", declared)
@@ -212,6 +215,12 @@ def _scaling_texts() -> Iterator[Text]:
         if lanes == 16:
             declared, last = f"{declared}, i32", f"{last}, i32 4"
         yield (name, ""), _function([t, t], f"%r = call {t} @{name}({t} %a0, {t} %a1, {last})", t, declared + ")")
+
+
+def _permuting_texts() -> Iterator[Text]:
+    for bits, name in PERMUTING.items():
+        table, index = (f"<{bits // 32} x {element}>" for element in ("float", "i32"))
+        yield (name, ""), _call(name, [table, index], table)
 
 
 def _gpu_texts() -> Iterator[Text]:

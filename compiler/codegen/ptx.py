@@ -54,6 +54,7 @@ class PtxTarget:
     arch = "nvptx64"
     vector_bits = 0  # a thread takes one element at a time
     scales = False  # no instruction multiplies by a power of two
+    permutes = 0  # nor takes elements of a table
 
     @property
     def name(self) -> str:

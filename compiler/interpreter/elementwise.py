@@ -17,6 +17,7 @@ from xdsl.ir import Operation
 
 from ..codegen.math.table import EXPANSIONS, Expansion
 from ..dialects import tile
+from ..dialects.lookup_table import entries_of
 from . import casts, exact, integers
 from .comparison import FLOAT_PREDICATES, INTEGER_PREDICATES
 from .exact import F32, F64, NARROW, Array
@@ -112,6 +113,11 @@ def _scale(frame: Frame, op: tile.ScaleOp) -> Iterable[Array]:
     return (casts.cast(np.ldexp(value, np.nan_to_num(power).astype(np.int64).clip(-400, 400)) + 0 * power, F32),)
 
 
+def _lookup(frame: Frame, op: tile.LookupOp) -> Iterable[Array]:
+    table = np.array(entries_of(op.table), F32)
+    return (table[frame.array(op.index) & (len(table) - 1)],)
+
+
 def _cast(frame: Frame, op: tile.CastOp) -> Iterable[Array]:
     return (
         casts.cast(
@@ -178,5 +184,6 @@ ELEMENTWISE_HANDLERS: dict[type[Operation], Handler] = {
     tile.IntDivOp: _int_div,
     tile.ShiftOp: _shift,
     tile.ScaleOp: _scale,
+    tile.LookupOp: _lookup,
     tile.CastOp: _cast,
 }

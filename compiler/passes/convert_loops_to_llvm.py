@@ -31,17 +31,19 @@ from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from ..errors import CompileError, quoted_list
-from .loops_to_llvm import arith, casts, control, gpu, math, memory, parallel, vectors
+from .loops_to_llvm import arith, casts, control, gpu, lookups, math, memory, parallel, vectors
 from .loops_to_llvm.functions import lower_function
 from .loops_to_llvm.lowering import LoweringFunction, LoweringOptions
 
 ARCHITECTURES = ("x86_64", "aarch64", "nvptx64")
+PERMUTED_BITS = (0, *lookups.PERMUTATIONS)
 
 TABLE: Mapping[type[Operation], LoweringFunction] = {
     **arith.LOWERINGS,
     **casts.LOWERINGS,
     **control.LOWERINGS,
     **gpu.LOWERINGS,
+    **lookups.LOWERINGS,
     **math.LOWERINGS,
     **memory.LOWERINGS,
     **parallel.LOWERINGS,
@@ -75,14 +77,23 @@ def convert_loops_to_llvm(module: ModuleOp, options: LoweringOptions) -> None:
 
 @dataclass(frozen=True)
 class ConvertLoopsToLlvmPass(ModulePass):
-    """Functions of the loops stage -> functions of the ``llvm`` dialect. ``arch``: x86_64, aarch64 or nvptx64."""
+    """Functions of the loops stage -> functions of the ``llvm`` dialect.
+
+    ``arch``: x86_64, aarch64 or nvptx64. ``permutes``: bits of a register whose f32 one instruction permutes, 256 with
+    AVX2, 512 with AVX-512; 0 without one.
+    """
 
     name = "convert-loops-to-llvm"
     arch: str = "x86_64"
+    permutes: int = 0
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if self.arch not in ARCHITECTURES:
             raise CompileError(
                 f"convert-loops-to-llvm: arch must be one of {quoted_list(ARCHITECTURES)}, not {self.arch!r}"
             )
-        convert_loops_to_llvm(op, LoweringOptions(self.arch))
+        if self.permutes not in PERMUTED_BITS:
+            raise CompileError(
+                f"convert-loops-to-llvm: permutes must be one of {', '.join(map(str, PERMUTED_BITS))}, not {self.permutes}"
+            )
+        convert_loops_to_llvm(op, LoweringOptions(self.arch, self.permutes))

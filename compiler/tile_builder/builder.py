@@ -247,6 +247,10 @@ class TileBuilder:
         a, b = self._pair(lhs, rhs)
         return self._emit(tile.ShiftOp(kind, a.ssa, b.ssa))
 
+    def lookup(self, index: Value, table: Sequence[float]) -> Value:
+        """``table[index mod n]`` for a constant table of n f32, n a power of two; ``index`` is an i32 of any value."""
+        return self._emit(tile.LookupOp(index.ssa, table))
+
     def compare(self, kind: str, lhs: Value | int | float, rhs: Value | int | float) -> Value:
         """``lt le gt ge eq ne`` (signed on integers), or a predicate of tile.cmpi / tile.cmpf by name."""
         a, b = self._pair(lhs, rhs)

@@ -99,7 +99,7 @@ class PallasCall:
             return call_on_arrays(prepared, operands)
         if len(self._compiled) >= MOST_COMPILED:
             self._compiled.clear()
-        compiled = self._compiled[key] = CompiledCall(prepared)
+        compiled = self._compiled[key] = CompiledCall(prepared, operands)
         return compiled.run(operands)
 
     def _array_types(self, arguments: Sequence[Any]) -> Hashable:
@@ -108,7 +108,7 @@ class PallasCall:
             return None
         if not all(isinstance(argument, np.ndarray) or hasattr(argument, "to_numpy") for argument in arguments):
             return None
-        return tuple((argument.shape, argument.dtype) for argument in arguments)
+        return tuple((argument.shape, argument.dtype, place_of(argument)) for argument in arguments)
 
     def _rebuilt(self, results: Sequence[Any]) -> Any:
         form = tuple(self.out_shape) if isinstance(self.out_shape, list) else self.out_shape
@@ -179,6 +179,12 @@ class PallasCall:
                 )
         if len(set(self.aliases.values())) < len(self.aliases):
             raise fault(f"{subject}: two inputs are aliased to one output; an output starts as one input only")
+
+
+def place_of(array: Any) -> Any:
+    """The device of a buffer that is not in host memory; None for all else."""
+    device = None if isinstance(array, np.ndarray) else getattr(array, "device", None)
+    return None if getattr(device, "is_host", True) else device
 
 
 def _type_text(block: BlockMapping) -> str:

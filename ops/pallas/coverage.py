@@ -13,18 +13,12 @@ from xdsl.ir import SSAValue
 
 from halfulp.compiler import Dim, ceil_div
 from halfulp.compiler.dialects import tile
+from halfulp.compiler.dialects.tile.memory import root_of
 
 from .mapping import BlockMapping, GridMapping
 
 MOST_COUNTED = 1 << 16
 """Elements of a block up to which stores of its parts are added up."""
-
-
-def root_of(ref: SSAValue) -> SSAValue:
-    """The argument or allocation that a reference is part of."""
-    while isinstance(ref.owner, tile.WindowOp | tile.FlattenOp | tile.ReinterpretOp):
-        ref = ref.owner.ref
-    return ref
 
 
 def covered_outputs(kernel: tile.KernelOp, mapping: GridMapping) -> frozenset[int]:
@@ -55,7 +49,7 @@ def _stores_first(kernel: tile.KernelOp, argument: SSAValue, *, whole: bool) -> 
                 return True
             if missing is None:
                 missing = _elements(block)
-            if not _strike(missing, op.ref, block):
+            if not _strike(missing, op.ref):
                 return False
             if not missing.any():
                 return True
@@ -86,8 +80,8 @@ def _elements(block: SSAValue) -> npt.NDArray[np.bool_]:
     return np.ones(extents if known else (0,), bool)
 
 
-def _strike(missing: npt.NDArray[np.bool_], part: SSAValue, block: SSAValue) -> bool:
-    """Marks the elements of ``part`` as stored; False if it is not known which ones they are."""
+def _strike(missing: npt.NDArray[np.bool_], part: SSAValue) -> bool:
+    """Marks the elements of a window of the block as stored; False if it is not known which ones they are."""
     window = part.owner
     assert isinstance(window, tile.WindowOp)
     starts = [_known(index) for index in window.indices]

@@ -10,7 +10,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region
 
-from halfulp.compiler import CompileOptions, Graph
+from halfulp.compiler import CompileOptions, DeviceRef, Graph
+from halfulp.compiler.device import HOST
 from halfulp.compiler.errors import FailedCheckError
 from halfulp.compiler.interpreter import interpret
 from halfulp.compiler.interpreter.overlaps import OverlapDetector
@@ -19,13 +20,14 @@ from halfulp.compiler.registry import find_executor
 from halfulp.compiler.tile_builder import EntryBuilder, Value
 
 from .cache import Cache
+from .call import place_of
 from .emission import emit_call
-from .errors import BlockIndexError, KernelCheckError, OverlapError, program_text
+from .errors import BlockIndexError, KernelCheckError, OverlapError, fault, program_text
 from .fingerprint import sources_of
 from .in_graph import call_in_graph, kernel_name
 from .kernel_trace import ref_type
 from .prepare import Prepared
-from .specs import InterpretParams
+from .specs import InterpretParams, MemorySpace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,15 +45,15 @@ def call_on_arrays(prepared: Prepared, arrays: Sequence[Any]) -> list[Any]:
     call = prepared.call
     if call.interpret or call.debug == "trace":
         return interpreted(prepared, arrays)
-    return CompiledCall(prepared).run(arrays)
+    return CompiledCall(prepared, arrays).run(arrays)
 
 
 class CompiledCall:
-    """A call that is compiled for arrays of certain types; it may be run again as long as `is_current`."""
+    """A call that is compiled for arrays of certain types and places; it may be run again as long as `is_current`."""
 
-    def __init__(self, prepared: Prepared) -> None:
+    def __init__(self, prepared: Prepared, arrays: Sequence[Any]) -> None:
         self._prepared = prepared
-        self._loaded = _loaded_call(prepared)
+        self._loaded = _loaded_call(prepared, _common_place(prepared, arrays))
         maps = [block.index_map for block in prepared.mapping.block_mappings]
         self._sources = sources_of([prepared.call.kernel, *maps])
 
@@ -91,21 +93,34 @@ def _options(prepared: Prepared) -> CompileOptions:
     return CompileOptions(**params.compile_options, fastmath=params.fastmath)
 
 
-def _loaded_call(prepared: Prepared) -> Callable[..., Sequence[Any]]:
+def _common_place(prepared: Prepared, arrays: Sequence[Any]) -> Any:
+    """The accelerator whose buffers are among the arguments; None if all are in host memory."""
+    places = list(dict.fromkeys(place for array in arrays if (place := place_of(array)) is not None))
+    if len(places) > 1:
+        listed = " and ".join(map(repr, places))
+        raise fault(f"kernel {prepared.call.name!r} is called on buffers of {listed}; move them to one device with .to()")
+    return places[0] if places else None
+
+
+def _loaded_call(prepared: Prepared, place: Any = None) -> Callable[..., Sequence[Any]]:
     options = _options(prepared)
-    key = (kernel_name(prepared), options.key(), options.threads)
-    return loaded_calls.get(key, lambda: find_executor("pl.pallas_call")(_graph(prepared), options))
+    device = DeviceRef.CPU() if place is None else DeviceRef.GPU(0)
+    key = (kernel_name(prepared), options.key(), options.threads, place)
+    return loaded_calls.get(key, lambda: find_executor("pl.pallas_call")(_graph(prepared, device), options, place))
 
 
-def _graph(prepared: Prepared) -> Graph:
-    """A graph that does nothing but this call."""
+def _graph(prepared: Prepared, device: DeviceRef = HOST) -> Graph:
+    """A graph that does nothing but this call, on ``device``."""
     from dataclasses import replace
 
     from halfulp.compiler import TensorType
 
     from .specs import CompilerParams
 
-    types = [TensorType(m.dtype, m.shape) for m in prepared.mapping.inputs]
+    types = [
+        TensorType(m.dtype, m.shape, HOST if m.memory_space is MemorySpace.HOST else device)
+        for m in prepared.mapping.inputs
+    ]
     inside = replace(prepared, call=replace(prepared.call, params=CompilerParams()))
     with Graph(prepared.call.name, input_types=types) as graph:
         graph.output(*call_in_graph(inside, graph.inputs))

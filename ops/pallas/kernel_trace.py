@@ -13,12 +13,13 @@ from xdsl.transforms.dead_code_elimination import is_trivially_dead
 
 from halfulp.compiler import Dim, DType, GraphTypeError, StaticDim
 from halfulp.compiler.dialects import tile
+from halfulp.compiler.dialects.tile.memory import root_of
 from halfulp.compiler.dialects.tile.types import RefType
 from halfulp.compiler.passes.mark_parallel_axes import SEQUENTIAL
 from halfulp.compiler.tile_builder import KernelBuilder, Value
 from halfulp.compiler.types import shape_text
 
-from .coverage import covered_outputs, root_of
+from .coverage import covered_outputs
 from .errors import fault, fault_in
 from .grid import GridAxis, grid_env
 from .indexing import OUT_OF_BOUNDS

@@ -89,17 +89,7 @@ def register_kernel(
         if not callable(function):
             raise fault(f"pl.register_kernel({name!r}) decorates a function, not {function!r}", GraphTypeError)
         layout = _KernelLayout(grid, in_specs, out_specs, scratch_shapes, input_output_aliases, compiler_params)
-        run: _Run = functools.partial(_run_kernel, function, name, layout)
-        if _takes_arrays_only(function, len(operands)):
-            if layout != _KernelLayout():
-                raise fault(
-                    f"pl.register_kernel({name!r}) is given a grid or specs, but the function takes the "
-                    f"{len(operands)} operands alone; give them to the pallas_call in it, or take a reference for each "
-                    "output, too",
-                    GraphTypeError,
-                )
-            run = functools.partial(_run_function, function)
-        op = _Op(name, run, dict(computed or {}), special_values)
+        op = _Op(name, _run_of(function, name, layout, len(operands)), dict(computed or {}), special_values)
         definition = KernelDef(
             name,
             tuple(operands),
@@ -141,6 +131,19 @@ def _takes_arrays_only(function: Callable[..., Any], operands: int) -> bool:
         return False
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return len(positional) == operands and not any(p.kind is p.VAR_POSITIONAL for p in parameters)
+
+
+def _run_of(function: Callable[..., Any], name: str, layout: _KernelLayout, operands: int) -> _Run:
+    """How a function is run: with references, or with arrays if it takes one for each of so many operands."""
+    if not _takes_arrays_only(function, operands):
+        return functools.partial(_run_kernel, function, name, layout)
+    if layout != _KernelLayout():
+        raise fault(
+            f"pl.register_kernel({name!r}) is given a grid or specs, but the function takes the {operands} operands "
+            "alone; give them to the pallas_call in it, or take a reference for each output, too",
+            GraphTypeError,
+        )
+    return functools.partial(_run_function, function)
 
 
 def _run_function(function: Callable[..., Any], call: KernelCall, arrays: Sequence[OpArray]) -> Any:

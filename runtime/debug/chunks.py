@@ -13,7 +13,7 @@ from .ulps import Array
 CHUNK = 1 << 16
 """Elements of a piece: few enough for a dozen arrays of so many float64 to stay in a cache."""
 
-SAMPLE = 1 << 12
+SAMPLE = 1 << 10
 """Elements that tell tensors apart."""
 
 

@@ -14,7 +14,7 @@ from halfulp.compiler.errors import GraphError, HalfulpError
 
 from .alignment import Alignment, Match, align
 from .fused_layouts import Part
-from .tensor_folders import Dump, DumpedTensor, read_dump
+from .tensor_folders import Dump, DumpedTensor, printable, read_dump
 from .tensor_metrics import Greatest, Metrics, Tolerance, coarser_type, is_float, measure, spacing
 from .tensor_names import parse_name
 from .ulps import Array
@@ -181,8 +181,8 @@ def compare_tensors(
     tolerance = Tolerance(rtol, atol, ulp)
     pairs, failed = _measured(aligned, tolerance, not nan_differs, len(ours.steps) > 1 or len(theirs.steps) > 1)
     return TensorComparison(
-        torch=str(torch),
-        max=str(max),
+        torch=printable(str(torch)),
+        max=printable(str(max)),
         rtol=rtol,
         atol=atol,
         ulp=ulp,

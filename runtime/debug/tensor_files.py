@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import mmap
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from math import prod
 from pathlib import Path
@@ -81,7 +82,7 @@ def open_tensors(path: str | Path) -> list[StoredTensor]:
         raise GraphTypeError(
             f"'{path}' holds more than tensors, which is not read: {error}; save tensors alone"
         ) from None
-    except (OSError, ValueError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, ValueError, EOFError, RuntimeError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise GraphError(f"'{path}' cannot be read as {path.suffix}: {reason}") from None
 
@@ -122,6 +123,7 @@ def _open_npz(path: Path) -> Iterator[StoredTensor]:
                 order: Any = "F" if in_columns else "C"
                 read = partial(_mapped, path, place, shape, element, order)
             else:
+                _check_packed(archive, member)
                 read = partial(_unpacked, path, member)
             yield StoredTensor(member.filename.removesuffix(".npy"), path, shape, element, read)
 
@@ -131,6 +133,13 @@ def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
     reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     shape, in_columns, dtype = reader(file)
     return shape, in_columns, dtype, file.tell()
+
+
+def _check_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:
+    """Unpack it once, to know that it can be; its checksum is compared at the end."""
+    with archive.open(member) as file:
+        while file.read(MAPPED_FROM):
+            pass
 
 
 def _unpacked(path: Path, member: zipfile.ZipInfo) -> Array:
@@ -206,10 +215,11 @@ def _torch_tensor(name: str, path: Path, record: TensorRecord, member: zipfile.Z
     if prod(record.shape) and (record.offset + extent) * dtype.itemsize > member.file_size:
         raise ValueError(f"a tensor of shape {record.shape} lies partly outside of its data")
 
+    start = _member_offset(path, member) + record.offset * dtype.itemsize
+
     def read() -> Array:
         if not prod(record.shape):
             return np.zeros(record.shape, dtype)
-        start = _member_offset(path, member) + record.offset * dtype.itemsize
         strides = tuple(stride * dtype.itemsize for stride in record.strides)
         return _view(path, start, extent * dtype.itemsize, record.shape, dtype, strides=strides)
 
@@ -221,7 +231,12 @@ def _member_offset(path: Path, member: zipfile.ZipInfo) -> int:
     with path.open("rb") as file:
         file.seek(member.header_offset)
         header = file.read(30)
-    return member.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    start = (
+        member.header_offset + 30 + int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    )
+    if member.flag_bits & 1 or start + member.file_size > path.stat().st_size:
+        raise ValueError(f"{member.filename} is encrypted or cut short")
+    return start
 
 
 def _mapped(path: Path, start: int, shape: tuple[int, ...], dtype: np.dtype[Any], order: Any = "C") -> Array:

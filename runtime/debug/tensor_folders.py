@@ -68,16 +68,24 @@ def read_dump(path: str | Path) -> Dump:
     path = Path(path)
     dump = Dump(path)
     if path.is_dir():
-        _read_folder(dump, path)
+        try:
+            _read_folder(dump, path)
+        except OSError as error:
+            dump.problems.append((path.name, str(error)))
     elif path.exists():
         found = _open(dump, path, path.name)
-        named = [DumpedTensor(tensor.name or path.stem, 0, tensor) for tensor in found]
+        named = [DumpedTensor(printable(tensor.name or path.stem), 0, tensor) for tensor in found]
         dump.ordered = len(named) > 1 and path.suffix != ".safetensors"
         dump.tensors = _without_duplicates(dump, named)
     else:
         raise NotFoundError(f"there is no file or folder '{path}'")
     dump.tensors = [replace(tensor, place=place) for place, tensor in enumerate(dump.tensors)]
     return dump
+
+
+def printable(name: str) -> str:
+    """The name with everything escaped that would end a line, act on a terminal or be no Unicode."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode() for c in name)
 
 
 def _read_folder(dump: Dump, path: Path) -> None:
@@ -105,10 +113,10 @@ def _tensors_of(dump: Dump, folder: Path, step: int, known: set[Path]) -> list[D
     inside = "" if folder == dump.path else f"{folder.name}/"
     for entry in sorted(folder.iterdir()):
         if entry.suffix in SUFFIXES and not entry.is_dir():
-            opened = _open(dump, entry, inside + entry.name)
-            found += [DumpedTensor(_name_in_folder(entry, tensor), step, tensor) for tensor in opened]
+            opened = _open(dump, entry, printable(inside + entry.name))
+            found += [DumpedTensor(printable(_name_in_folder(entry, tensor)), step, tensor) for tensor in opened]
         elif entry.name != ORDER_FILE and entry not in known:
-            dump.skipped.append(f"{inside}{entry.name}{'/' if entry.is_dir() else ''}")
+            dump.skipped.append(printable(f"{inside}{entry.name}{'/' if entry.is_dir() else ''}"))
     found = _without_duplicates(dump, found)
     listed = _order_file(folder / ORDER_FILE)
     if listed is None:
@@ -133,7 +141,7 @@ def _open(dump: Dump, path: Path, shown: str) -> list[StoredTensor]:
     try:
         return open_tensors(path)
     except (HalfulpError, OSError) as error:
-        dump.problems.append((shown, str(error)))
+        dump.problems.append((shown, printable(str(error))))
         return []
 
 
@@ -148,7 +156,7 @@ def _order_file(path: Path) -> list[str] | None:
     if not path.is_file():
         return None
     lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
-    return list(dict.fromkeys(line.strip() for line in lines if line.strip()))
+    return list(dict.fromkeys(printable(line.strip()) for line in lines if line.strip()))
 
 
 def _without_duplicates(dump: Dump, found: list[DumpedTensor]) -> list[DumpedTensor]:
@@ -156,6 +164,6 @@ def _without_duplicates(dump: Dump, found: list[DumpedTensor]) -> list[DumpedTen
     counts = Counter(tensor.name for tensor in found)
     for name, count in counts.items():
         if count > 1:
-            files = sorted({tensor.stored.path.name for tensor in found if tensor.name == name})
+            files = sorted({printable(tensor.stored.path.name) for tensor in found if tensor.name == name})
             dump.problems.append((name, f"{count} tensors have this name, in {' and '.join(files)}; keep one of them"))
     return [tensor for tensor in found if counts[tensor.name] == 1]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .chunks import flat_chunks, relative_distance, sample
+from .chunks import flat_chunks, sample
 from .shape_matching import without_ones
 from .tensor_names import parse_name
 from .ulps import Array
@@ -27,23 +27,19 @@ CANDIDATES = 32
 
 def pairs_by_value(stage: Stage) -> None:
     """Pair what has the same elements but for rounding; of equally near ones, what is nearer in name and order."""
-    theirs: dict[Hashable, list[tuple[float, Entry, Array]]] = defaultdict(list)
+    theirs: dict[Hashable, list[tuple[Entry, Array]]] = defaultdict(list)
     for entry in stage.max:
         values = _telling_values(entry)
         if values is not None:
-            theirs[_form(entry)].append((float(np.linalg.norm(values)), entry, values))
-    for candidates in theirs.values():
-        candidates.sort(key=lambda candidate: candidate[0])
+            theirs[_kind_of_form(entry)].append((entry, values))
+    known = {form: _Known(found) for form, found in theirs.items()}
     options = []
     for entry in stage.torch:
-        found = theirs.get(_form(entry))
-        values = _telling_values(entry) if found else None
-        if found and values is not None:
-            options += [
-                (*_rank(stage, entry, other, values, known), entry, other) for other, known in _near(found, values)
-            ]
-    limits = {True: NEAR_IN_LAYER, False: NEAR}
-    options = [option for option in options if option[0] <= limits[_same_layer(option[-2], option[-1])]]
+        values = _telling_values(entry) if _kind_of_form(entry) in known else None
+        if values is not None:
+            for distance, other in known[_kind_of_form(entry)].near(values):
+                if distance <= (NEAR_IN_LAYER if _same_layer(entry, other) else NEAR):
+                    options.append((distance, *_unlike(stage, entry, other), entry, other))
     options.sort(key=lambda option: option[:-2])
     taken: set[int] = set()
     for *_, one, two in options:
@@ -53,6 +49,30 @@ def pairs_by_value(stage: Stage) -> None:
     stage.drop(*([entry for entry in side if id(entry) in taken] for side in (stage.torch, stage.max)))
 
 
+class _Known:
+    """Tensors of one shape and type by their norms: what is near in values is near in norm."""
+
+    def __init__(self, found: list[tuple[Entry, Array]]) -> None:
+        samples = np.stack([values for _, values in found])
+        norms = np.linalg.norm(samples, axis=1)
+        order = np.argsort(norms, kind="stable")
+        self.entries = [found[place][0] for place in order]
+        self.samples, self.norms = samples[order], norms[order]
+
+    def near(self, values: Array) -> list[tuple[float, Entry]]:
+        """Those that are near enough to be of interest, with their distances."""
+        norm = float(np.linalg.norm(values))
+        place = int(np.searchsorted(self.norms, norm))
+        start = max(0, min(place - CANDIDATES // 2, len(self.entries) - CANDIDATES))
+        end = start + CANDIDATES
+        apart = np.linalg.norm(self.samples[start:end] - values, axis=1)
+        distances = apart / np.maximum(self.norms[start:end], norm)
+        return [
+            (float(distances[each]), self.entries[start + int(each)])
+            for each in np.flatnonzero(distances <= NEAR_IN_LAYER)
+        ]
+
+
 def copies_of_paired(stage: Stage) -> None:
     """A tensor with the bits of another of its own side is that one, under a second name, and has its partner."""
     from .alignment import Match  # that module imports this one
@@ -60,16 +80,19 @@ def copies_of_paired(stage: Stage) -> None:
     for side in ("torch", "max"):
         left = stage.torch if side == "torch" else stage.max
         wanted = {_form(entry) for entry in left}
-        known: dict[Hashable, list[Match]] = defaultdict(list)
+        known: dict[tuple[Hashable, bytes], list[Match]] = defaultdict(list)
         for match in stage.found.matches:
             tensor = match.torch if side == "torch" else match.max
             whole = match.torch_part is None and match.max_part is None and match.copied is None
             form = (without_ones(tensor.stored.shape), tensor.stored.dtype)
             if whole and form in wanted:
                 known[form, _digest(tensor.stored.read())].append(match)
+        forms = {form for form, _ in known}
+        # of one with a namesake on the other side, which has no partner either, that is the story to tell
+        namesakes = {entry.name for entry in (stage.max if side == "torch" else stage.torch)}
         found = []
         for entry in left:
-            if _telling_values(entry) is None or _has_namesake(stage, side, entry):
+            if _form(entry) not in forms or entry.name in namesakes or _telling_values(entry) is None:
                 continue
             matches = known.get((_form(entry), _digest(entry.tensor.stored.read())))
             if matches:
@@ -88,14 +111,15 @@ def _common_layers(match: Match, side: str, entry: Entry) -> int:
     return len(list(takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
-def _has_namesake(stage: Stage, side: str, entry: Entry) -> bool:
-    """Whether the other side has a tensor of this name that has no partner either: that is the story to tell."""
-    others = stage.max if side == "torch" else stage.torch
-    return any(other.name == entry.name for other in others)
-
-
 def _form(entry: Entry) -> Hashable:
     return (without_ones(entry.tensor.stored.shape), entry.tensor.stored.dtype)
+
+
+def _kind_of_form(entry: Entry) -> Hashable:
+    """Shape and kind of type: two programs may compute in types of different width."""
+    stored = entry.tensor.stored
+    kind = "integer" if stored.dtype.kind in "iu" else "bool" if stored.dtype.kind == "b" else "float"
+    return (without_ones(stored.shape), kind)
 
 
 def _telling_values(entry: Entry) -> Array | None:
@@ -109,20 +133,12 @@ def _telling_values(entry: Entry) -> Array | None:
     return values
 
 
-def _near(found: list[tuple[float, Entry, Array]], values: Array) -> list[tuple[Entry, Array]]:
-    norms = [norm for norm, _, _ in found]
-    place = int(np.searchsorted(norms, float(np.linalg.norm(values))))
-    start = max(0, min(place - CANDIDATES // 2, len(found) - CANDIDATES))
-    return [(entry, known) for _, entry, known in found[start : start + CANDIDATES]]
-
-
-def _rank(stage: Stage, one: Entry, other: Entry, values: Array, known: Array) -> tuple[float, int, int, int, int]:
-    """Smallest is best: by values, then by how much of the paths is the same, then by place in the order."""
-    distance = relative_distance(values, known)
-    unlike = 0 if one.name.path == other.name.path else 1 if _same_layer(one, other) else 2
+def _unlike(stage: Stage, one: Entry, other: Entry) -> tuple[int, int, int, int]:
+    """Smallest is best: by how much of the paths is the same, then by place in the order."""
+    paths = 0 if one.name.path == other.name.path else 1 if _same_layer(one, other) else 2
     ports = int(one.name.port != other.name.port)
     gap = abs(one.tensor.place - other.tensor.place) if stage.both_ordered else 0
-    return (distance, unlike, ports, gap, one.tensor.place)
+    return (paths, ports, gap, one.tensor.place)
 
 
 def _same_layer(one: Entry, other: Entry) -> bool:

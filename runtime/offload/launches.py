@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -41,6 +42,7 @@ class PtxProgram:
         self._name = compiled.name
         self._kernels = {kernel.name: kernel for kernel in compiled.kernels}
         self._module = device.heap.driver.load_module(compiled.ptx)
+        weakref.finalize(self, self._module.unload).atexit = False
 
     def launch(self, name: str, grid: Sequence[int], arguments: Sequence[Value]) -> Failure | None:
         """Runs a kernel over a grid of at most 2^48 programs; the check that failed, if one did.

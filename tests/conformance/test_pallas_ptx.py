@@ -23,7 +23,7 @@ RECORDS: dict[str, Any] = json.loads(
 )["cases"]
 
 
-def _loaded_on_gpu(ran: list[str], prepared: Prepared) -> Callable[..., Sequence[Any]]:
+def _loaded_on_gpu(ran: list[str], prepared: Prepared, place: None = None) -> Callable[..., Sequence[Any]]:
     """What an eager call runs: its graph, each launch of it by PTX; its name goes to ``ran``."""
     graph = PtxGraph(eager._graph(prepared), eager._options(prepared))
 

@@ -10,8 +10,11 @@ import shutil
 from functools import cache
 from pathlib import Path
 
+import ml_dtypes
+import numpy as np
 import pytest
 
+from halfulp.runtime import save_max_buffer
 from halfulp.runtime.debug import TensorComparison, compare_tensors
 from halfulp.runtime.debug.tensor_files import read_tensors
 
@@ -170,3 +173,24 @@ def test_another_prefix_and_fewer_tensors(tmp_path: Path) -> None:
     for pair in found.pairs:
         assert pair.cosine is not None
         assert pair.cosine > 1 - 1e-12, pair.torch
+
+
+def test_other_types_and_steps(tmp_path: Path) -> None:
+    """A dump of the same kind in bf16, tokens in int32, with a folder for its only step."""
+    (tmp_path / "step_3").mkdir()
+    for path in MAX.glob("*.max"):
+        (array,) = read_tensors(path).values()
+        narrow = {"float32": ml_dtypes.bfloat16, "int64": np.int32}.get(array.dtype.name, array.dtype)
+        save_max_buffer(tmp_path / "step_3" / path.name, array.astype(narrow), path.stem)
+    found = compare_tensors(TORCH, tmp_path, rtol=2**-8, atol=1e-30)
+    assert {(pair.torch, pair.max) for pair in found.pairs} >= {
+        (pair.torch, pair.max) for pair in comparison().pairs if pair.rule != "copy"
+    }
+    assert found.first_difference is not None
+    assert found.pairs[found.first_difference].torch == "model.model.embed_tokens-output"
+    assert "  Dtypes differ: torch float32, max bfloat16\n" in str(found)
+    assert "  Dtypes differ: torch int64, max int32\n" in str(found)
+    for pair in found.pairs:
+        if pair.torch_dtype == "float32":
+            assert pair.max_ulp is not None
+            assert pair.max_ulp < 2, pair.torch

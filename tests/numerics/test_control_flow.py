@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import UnitAttr
@@ -31,8 +32,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 F32, I64 = DType.float32, DType.int64
 WIDTHS = (128, 256, 512)
 
-quick = settings(max_examples=5, phases=[Phase.explicit, Phase.reuse, Phase.generate], deadline=None)
-few = settings(quick, max_examples=2)  # each compiles five times
+quick = settings(max_examples=examples(5), phases=[Phase.explicit, Phase.reuse, Phase.generate], deadline=None)
+few = settings(quick, max_examples=examples(2))  # each compiles five times
 places = st.integers(0, 20)
 
 EXACT: dict[str, Callable[[Any, Any], Any]] = {

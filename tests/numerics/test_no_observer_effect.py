@@ -14,6 +14,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from effort import examples
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from xdsl.dialects.builtin import UnitAttr
@@ -95,7 +96,7 @@ def canonical(array: Array) -> bytes:
 
 
 # shrinking compiles hundreds of programs, and a failing one is short enough to read as it is
-quick = settings(max_examples=20, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+quick = settings(max_examples=examples(20), phases=[Phase.explicit, Phase.reuse, Phase.generate])
 places = st.integers(0, 20)
 steps = st.tuples(st.sampled_from(sorted(STEPS)), places, places, places)
 
@@ -170,7 +171,7 @@ def test_prints(mode: Any, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("mode", ["off", "on", "fast"])
-@settings(quick, max_examples=8)
+@settings(quick, max_examples=examples(8))
 @given(data=st.data())
 def test_nan_check(mode: Any, data: st.DataObject) -> None:
     program = data.draw(programs(fp_contract=mode))

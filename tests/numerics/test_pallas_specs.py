@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 import pytest
+from effort import examples
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -137,7 +138,7 @@ def calls(draw: st.DrawFn) -> tuple[Callable[[bool], list[Array]], str]:
     return run, f"{dtype} grid {grid} shapes {shapes} -> {out_shape} aliased {aliased} specs {in_specs} {out_spec}"
 
 
-@settings(max_examples=settings.default.max_examples * 40 // 100 if settings.default is not None else 40)
+@settings(max_examples=examples(40))
 @given(calls())
 def test_random_specs(made: tuple[Callable[[bool], list[Array]], str]) -> None:
     run, description = made
@@ -156,7 +157,7 @@ def reductions(draw: st.DrawFn) -> tuple[str, DType, tuple[int, ...], int | None
     return draw(st.sampled_from(REDUCTIONS)), draw(st.sampled_from(DTYPES)), shape, axis, draw(st.integers(0, 1000))
 
 
-@settings(max_examples=settings.default.max_examples * 25 // 100 if settings.default is not None else 25)
+@settings(max_examples=examples(25))
 @given(reductions())
 def test_reductions_of_every_type(drawn: tuple[str, DType, tuple[int, ...], int | None, int]) -> None:
     name, dtype, shape, axis, seed = drawn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tile_programs import CONTROL, ELEMENTWISE, MEMORY, ORDERED_OPS, SHAPES, bui
 from xdsl.dialects.builtin import f32
 
 from halfulp import ops
-from halfulp.compiler import DeviceRef, DType, Graph, TensorType
+from halfulp.compiler import CompileOptions, DeviceRef, DType, Graph, TensorType, TensorValue
 from halfulp.compiler.interpreter import InterpreterResult
 from halfulp.compiler.tile_builder import KernelBuilder, Value
 from halfulp.runtime.cuda.emulator import DataRaceError
@@ -184,6 +185,29 @@ def test_shift_by_a_count_of_which_the_low_half_would_fit() -> None:
 
     counts = np.array([1, (1 << 32) + 1, -(1 << 63) + 1, 64], np.int64)
     run(body, np.array([5] * 4, np.int64), counts, np.zeros(4, np.int64), np.zeros(4, np.int64))
+
+
+@pytest.mark.parametrize("dtype", [DType.float32, DType.bfloat16, DType.float16])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"fp_contract": "off"},
+        {"fp_contract": "fast"},
+        {"fp_contract": "fast", "bf16": "excess"},
+        {"fastmath": "nnan,ninf,nsz,arcp,afn"},
+        {"opt_level": 0},
+        {"opt_level": 3},
+    ],
+    ids=str,
+)
+def test_bits_are_the_same_under_every_option(dtype: DType, options: dict[str, Any]) -> None:
+    def forward(x: TensorValue, y: TensorValue) -> list[TensorValue]:
+        return [ops.softmax(x * y + x), ops.gelu(x * y - y) + x, ops.maximum(x, y) / y, ops.rsqrt(ops.abs(x))]
+
+    graph = Graph("mixed", forward, [TensorType(dtype, ["rows", "n"], DeviceRef.GPU(0))] * 2)
+    run = PtxGraph(graph, CompileOptions(**options))
+    assert ".approx" not in run.launches.ptx
+    run.check_bits([floats(3, 70).astype(dtype.to_numpy()), floats(70, 3).T.astype(dtype.to_numpy())])
 
 
 def test_without_any_of_its_barriers_a_kernel_has_a_fault() -> None:

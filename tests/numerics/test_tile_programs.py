@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from differential import WIDTHS, Array, Run, check_both_ways
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tile_programs import CONTROL, DTYPES, ELEMENTWISE, MEMORY, ORDERED_OPS, SHAPES, build, programs
@@ -24,13 +25,11 @@ FAMILIES = {
     "ordered": {**MEMORY, **ORDERED_OPS},
     "control": {**MEMORY, **SHAPES, **ORDERED_OPS, **CONTROL},
 }
-EXAMPLES = settings.default.max_examples * 12 // 100 if settings.default is not None else 12
-"""A dozen of each family; more of them with HYPOTHESIS_PROFILE=explore."""
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(12), suppress_health_check=list(HealthCheck))
 def test_random_kernels(family: str, data: st.DataObject) -> None:
     program = data.draw(programs(FAMILIES[family]))
     width = data.draw(st.sampled_from(WIDTHS))

@@ -172,8 +172,8 @@ def test_prefixes_are_learned_from_what_the_names_share(tmp_path: Path, ours: st
     assert found.leftovers == []
     assert len(found.matches) == 15
     for match in found.matches:
-        layer = match.torch.name.removeprefix(ours).split(".")[1]
-        assert match.max.name.removeprefix(theirs).split(".")[1] == layer
+        number = match.torch.name.removeprefix(ours).split(".")[1]
+        assert match.max.name.removeprefix(theirs).split(".")[1] == number
 
 
 def test_encoder_and_decoder_are_not_mixed_up(tmp_path: Path) -> None:

@@ -615,7 +615,7 @@ def test_functions_outside_the_subset_are_named(function: str, message: str) -> 
 def test_unknown_architecture_is_refused() -> None:
     with pytest.raises(CompileError) as caught:
         lowered("func.func @f() { func.return }", arch="riscv64")
-    expected = "convert-loops-to-llvm: arch must be one of 'x86_64', 'aarch64', not 'riscv64'"
+    expected = "convert-loops-to-llvm: arch must be one of 'x86_64', 'aarch64', 'nvptx64', not 'riscv64'"
     assert caught.value.message == expected
 
 

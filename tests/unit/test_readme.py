@@ -41,8 +41,18 @@ def test_make_commands_exist() -> None:
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_lead_somewhere(page: str) -> None:
-    links = re.findall(r"\]\((?!https?://|#)([^)#]+)", (ROOT / page).read_text(encoding="utf-8"))
-    assert [link for link in links if not (ROOT / link).exists()] == []
+    links = re.findall(r"\]\((?!https?://)([^)]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+    assert [link for link in links if not leads_somewhere(page, link)] == []
+
+
+def leads_somewhere(page: str, link: str) -> bool:
+    """Whether there is such a file or folder and, behind a ``#``, such a heading in it."""
+    path, _, anchor = link.partition("#")
+    target = ROOT / (path or page)
+    if not anchor:
+        return target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def modules_with_examples() -> list[str]:

@@ -10,8 +10,9 @@ from xdsl.ir import Block
 
 from halfulp.compiler.dialects import tile
 from halfulp.compiler.dialects.tile import RefType
+from halfulp.compiler.dialects.tile.memory import root_of
 from halfulp.compiler.passes.tile_to_loops.loop_builder import LoopBuilder
-from halfulp.compiler.passes.tile_to_loops.placement import EXPENSIVE, Placement, root_of
+from halfulp.compiler.passes.tile_to_loops.placement import EXPENSIVE, Placement
 from halfulp.compiler.passes.tile_to_loops.strips import Strips
 from halfulp.compiler.tile_builder import KernelBuilder, Value
 

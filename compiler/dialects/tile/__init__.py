@@ -34,6 +34,7 @@ from .kernel import (
     SetDimOp,
     TransferOp,
 )
+from .lookup import LookupOp
 from .memory import MEMORY_OPS, AllocOp, DimOp, FlattenOp, LoadOp, ReinterpretOp, StoreOp, WindowOp
 from .printing import PRINTING_OPS, PrintOp, PrintTensorOp
 from .scale import ScaleOp
@@ -50,7 +51,7 @@ from .shape import (
 )
 from .types import RefType
 
-Tile = Dialect("tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS, ScaleOp, *PRINTING_OPS], [RefType])
+Tile = Dialect("tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS, LookupOp, ScaleOp, *PRINTING_OPS], [RefType])
 
 __all__ = [
     "DEVICE",
@@ -74,6 +75,7 @@ __all__ = [
     "KernelOp",
     "LaunchOp",
     "LoadOp",
+    "LookupOp",
     "PrintOp",
     "PrintTensorOp",
     "RefType",

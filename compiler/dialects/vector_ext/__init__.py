@@ -12,6 +12,7 @@ from xdsl.ir import Dialect
 from .cast import CastKind, CastKindAttr, CastOp
 from .compare import CmpFOp, CmpIOp, SelectOp
 from .lanes import BitmaskOp, GatherOp, MemoryAtOp, PrefetchOp, ScatterOp
+from .lookup import LookupOp
 from .scale import ScaleOp
 from .types import bit_width, element_of, lanes_of, like
 
@@ -23,6 +24,7 @@ __all__ = [
     "CmpFOp",
     "CmpIOp",
     "GatherOp",
+    "LookupOp",
     "MemoryAtOp",
     "PrefetchOp",
     "ScaleOp",
@@ -37,6 +39,6 @@ __all__ = [
 
 VectorExt = Dialect(
     "vector_ext",
-    [CmpFOp, CmpIOp, SelectOp, CastOp, GatherOp, ScatterOp, MemoryAtOp, PrefetchOp, BitmaskOp, ScaleOp],
+    [CmpFOp, CmpIOp, SelectOp, CastOp, GatherOp, ScatterOp, MemoryAtOp, PrefetchOp, BitmaskOp, ScaleOp, LookupOp],
     [CastKindAttr],
 )

@@ -20,7 +20,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from ...dialects import vector_ext
 from ...dialects.vector_ext import element_of
 from .casts import extend_float, truncate_float
-from .lowering import FunctionLowering, LoweringFunction, fastmath, flag_properties, without_poison
+from .lowering import (
+    FunctionLowering,
+    LoweringFunction,
+    fastmath,
+    flag_properties,
+    without_approximations,
+    without_poison,
+)
 
 _OVERFLOW = {
     frozenset(): IntegerAttr(0, 32),
@@ -53,7 +60,7 @@ def _float_binary(target: type[Operation]) -> LoweringFunction:
     def lower(b: FunctionLowering, op: Operation) -> None:
         element = element_of(op.operands[0].type)
         lhs, rhs = (b.get(operand) for operand in op.operands)
-        properties = flag_properties(fastmath(op))
+        properties = flag_properties(without_approximations(fastmath(op), b.options))
         if isinstance(element, BFloat16Type):
             wide = b.like(lhs.type, f32)
             lhs, rhs = extend_float(b, lhs, element, wide), extend_float(b, rhs, element, wide)

@@ -135,14 +135,11 @@ def lower_function(
         if new.passthrough is not None:
             outlined.properties["passthrough"] = new.passthrough
     functions: list[llvm.FuncOp | llvm.GlobalOp] = [*lowering.globals, new, *lowering.outlined]
-    return [*functions, _entry_point(op, new, table, options)] if ENTRY in op.attributes else functions
+    return [*functions, _entry_point(op, table, options)] if ENTRY in op.attributes else functions
 
 
 def _entry_point(
-    op: func.FuncOp,
-    callee: llvm.FuncOp,
-    table: Mapping[type[Operation], LoweringFunction],
-    options: LoweringOptions,
+    op: func.FuncOp, table: Mapping[type[Operation], LoweringFunction], options: LoweringOptions
 ) -> llvm.FuncOp:
     """``void @name.call(ptr buffers, ptr dims)``.
 
@@ -159,17 +156,7 @@ def _entry_point(
         raise CompileError(
             f"convert-loops-to-llvm: entry function @{op.sym_name.data} returns values; write them to memrefs instead"
         )
-    arguments = []
-    taken = {PTR: 0, i64: 0}
-    for i, t in enumerate(op.function_type.inputs):
-        if not isinstance(t, MemRefType | IndexType):
-            raise CompileError(
-                f"convert-loops-to-llvm: argument {i} of entry function @{op.sym_name.data} is {t};"
-                " an entry takes memrefs and index values"
-            )
-        kind, source = (PTR, buffers) if isinstance(t, MemRefType) else (i64, dims)
-        arguments.append(_argument(b, source, taken[kind], kind))
-        taken[kind] += 1
+    arguments = _entry_arguments(b, op, buffers, dims)
     saved = _set_default_state(b)
     b.block.add_op(llvm.CallOp(op.sym_name.data, *arguments))
     _restore_state(b, saved)
@@ -186,6 +173,22 @@ def _entry_point(
         },
         regions=(b.region,),
     )
+
+
+def _entry_arguments(b: FunctionLowering, op: func.FuncOp, buffers: SSAValue, dims: SSAValue) -> list[SSAValue]:
+    """The arguments of an entry function, loaded from the arrays of its entry point."""
+    arguments = []
+    taken = {PTR: 0, i64: 0}
+    for i, t in enumerate(op.function_type.inputs):
+        if not isinstance(t, MemRefType | IndexType):
+            raise CompileError(
+                f"convert-loops-to-llvm: argument {i} of entry function @{op.sym_name.data} is {t};"
+                " an entry takes memrefs and index values"
+            )
+        kind, source = (PTR, buffers) if isinstance(t, MemRefType) else (i64, dims)
+        arguments.append(_argument(b, source, taken[kind], kind))
+        taken[kind] += 1
+    return arguments
 
 
 def _argument(b: FunctionLowering, source: SSAValue, position: int, kind: Attribute) -> SSAValue:

@@ -85,6 +85,16 @@ def without_poison(flags: llvm.FastMathAttr) -> llvm.FastMathAttr:
     return llvm.FastMathAttr(left) if left else NO_FLAGS
 
 
+def without_approximations(flags: llvm.FastMathAttr, options: LoweringOptions) -> llvm.FastMathAttr:
+    """The flags of a division or root without ``afn`` for a GPU, where LLVM would take ``div.approx``.
+
+    No interpreter can say what that gives; the flag allows it and does not ask for it.
+    """
+    if options.arch != "nvptx64" or FastMathFlag.APPROX_FUNC not in flags.data:
+        return flags
+    return llvm.FastMathAttr(flags.data - {FastMathFlag.APPROX_FUNC})
+
+
 def flag_properties(flags: llvm.FastMathAttr) -> dict[str, Attribute]:
     """The properties of an op that carries these flags."""
     return {"fastmathFlags": flags}
@@ -146,9 +156,14 @@ def verify_flat(t: MemRefType) -> None:
 
 @dataclass(frozen=True)
 class LoweringOptions:
-    """What the lowering knows of the target: ``arch`` as in the triple, ``x86_64``, ``aarch64`` or ``nvptx64``."""
+    """What the lowering knows of the target.
+
+    ``arch`` as in the triple, ``x86_64``, ``aarch64`` or ``nvptx64``; ``permutes``: the bits of a register whose f32 an
+    instruction permutes by indices, 0 without one.
+    """
 
     arch: str = "x86_64"
+    permutes: int = 0
 
 
 class FunctionLowering:
@@ -161,7 +176,8 @@ class FunctionLowering:
         self.region = Region()
         self.entry_allocas: list[Operation] = []
         self.outlined: list[llvm.FuncOp] = []  # bodies that other threads run, functions of their own
-        self.globals: list[llvm.GlobalOp] = []  # memory that the threads of a GPU's block share
+        self.globals: list[llvm.GlobalOp] = []  # memory that the threads of a GPU's block share, constant tables
+        self.tables: dict[Attribute, llvm.GlobalOp] = {}
         self.stack_bytes = 0
         self.location: LocationAttr | None = None  # of the op being lowered; new ops take it over
         self._table = table
@@ -171,8 +187,10 @@ class FunctionLowering:
         self.block = self.new_block("entry")
 
     def nested(self, name: str) -> FunctionLowering:
-        """The state of lowering another function of the same module."""
-        return FunctionLowering(name, self._table, self.options)
+        """The state of lowering a function that stands behind this one, and shares its globals."""
+        nested = FunctionLowering(name, self._table, self.options)
+        nested.globals, nested.tables = self.globals, self.tables
+        return nested
 
     def place_allocas(self) -> None:
         """Puts the stack buffers first in the function, once it is complete."""

@@ -8,7 +8,14 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from ...dialects.vector_ext import element_of
 from .casts import extend_float, truncate_float
-from .lowering import NO_FLAGS, FunctionLowering, LoweringFunction, fastmath, flag_properties
+from .lowering import (
+    NO_FLAGS,
+    FunctionLowering,
+    LoweringFunction,
+    fastmath,
+    flag_properties,
+    without_approximations,
+)
 
 _16_BITS = (BFloat16Type, Float16Type)
 
@@ -19,7 +26,7 @@ def _float_unary(name: str) -> LoweringFunction:
     def lower(b: FunctionLowering, op: Operation) -> None:
         element = element_of(op.operands[0].type)
         operand = b.get(op.operands[0])
-        t, flags = operand.type, fastmath(op)
+        t, flags = operand.type, without_approximations(fastmath(op), b.options)
         if isinstance(element, BFloat16Type):
             wide = b.like(t, f32)
             new = b.call_intrinsic(name, (extend_float(b, operand, element, wide),), wide, flags)

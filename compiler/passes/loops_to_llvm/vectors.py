@@ -74,14 +74,15 @@ def _shuffle(b: FunctionLowering, op: vector.ShuffleOp) -> None:
     if lanes1 != lanes2:
         # LLVM wants both of one length: the shorter is widened, and the mask counts from the new length.
         width = max(lanes1, lanes2)
-        first, second = _widen(b, first, width), _widen(b, second, width)
+        first, second = widen(b, first, width), widen(b, second, width)
         mask = [i if i < lanes1 else i - lanes1 + width for i in mask]
     t = b.type(op.result.type)
     assert isinstance(t, VectorType)
     b.set(op.result, shuffle(b, first, second, mask, t))
 
 
-def _widen(b: FunctionLowering, value: SSAValue, lanes: int) -> SSAValue:
+def widen(b: FunctionLowering, value: SSAValue, lanes: int) -> SSAValue:
+    """``value`` with more lanes, undefined ones behind its own."""
     t = value.type
     assert isinstance(t, VectorType)
     old = lanes_of(t)
@@ -162,7 +163,7 @@ def _zeros(b: FunctionLowering, register: VectorType[Float32Type]) -> SSAValue:
 def _in_register(b: FunctionLowering, value: SSAValue, register: VectorType[Float32Type]) -> SSAValue:
     if not isinstance(value.type, VectorType):
         return b.emit(llvm.InsertElementOp, (_zeros(b, register), value, b.integer(i32, 0)), register)
-    return _widen(b, value, lanes_of(register))
+    return widen(b, value, lanes_of(register))
 
 
 LOWERINGS: dict[type[Operation], LoweringFunction] = {

@@ -141,8 +141,7 @@ def lower_kernel(
     own = [lowered for argument in kernel.arguments for lowered in lowered_types(argument.type)]
     function = private_function(kernel.sym_name.data, [STATUS, *[INDEX] * (3 + rank), *own], contract)
     block = function.body.block
-    status, launch, first, last = block.args[:4]
-    sizes = block.args[4 : 4 + rank]
+    status, launch = block.args[:2]
     builder = LoopBuilder(block)
     blocks = ArenaBlocks(kernel.sym_name.data, block)
     builder.allocate_large = blocks.take
@@ -159,27 +158,35 @@ def lower_kernel(
     lowering = BodyLowering(builder, lanes, kernel.body, {tile.CheckOp: check, tile.PrintOp: show})
     lowering.ahead = loads_ahead(lowering.placement)
     bind_arguments(lowering, kernel.arguments, block.args[4 + rank :])
+    _run_programs(lowering, kernel, block.args[2 : 4 + rank], program)
+    builder.insert(func.ReturnOp())
+    _verify_frame(kernel, builder.frame_bytes)
+    blocks.verify()
+    take_block_arguments(function)
+    return function, blocks
+
+
+def _run_programs(
+    lowering: BodyLowering, kernel: tile.KernelOp, arguments: Sequence[SSAValue], program: list[Index]
+) -> None:
+    """The loop over programs, given first, last and grid sizes; ``program`` holds the number of the one that runs."""
+    builder = lowering.builder
+    first, last, *sizes = arguments
+    for argument in arguments:
+        builder.mark_natural(argument)
     for size, lowered in zip(kernel.grid_sizes, sizes, strict=True):
-        builder.mark_natural(lowered)
         lowering.bind_scalar(size, lowered)
 
     def one(index: Index, _: list[SSAValue]) -> Sequence[SSAValue]:
         program[:] = [index]
-        for axis in reversed(range(rank)):
+        for axis in reversed(range(len(sizes))):
             at = builder.rem(index, sizes[axis]) if axis else index
             index = builder.div(index, sizes[axis]) if axis else index
             lowering.bind_scalar(kernel.program_ids[axis], builder.ssa(at))
         lowering.block(kernel.body.block)
         return ()
 
-    builder.mark_natural(first)
-    builder.mark_natural(last)
     builder.loop(first, builder.min(last, MOST_PROGRAMS), 1, (), one)
-    builder.insert(func.ReturnOp())
-    _verify_frame(kernel, builder.frame_bytes)
-    blocks.verify()
-    take_block_arguments(function)
-    return function, blocks
 
 
 def launch_name(kernel: str) -> str:

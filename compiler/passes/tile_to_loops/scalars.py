@@ -158,6 +158,11 @@ def _scale(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], la
     return builder.emit(vector_ext.ScaleOp(*operands))
 
 
+def _lookup(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
+    assert isinstance(op, tile.LookupOp)
+    return builder.emit(vector_ext.LookupOp(*operands, op.table))
+
+
 _TILE_OPS: dict[type[Operation], Lower] = {
     tile.CmpFOp: _cmpf,
     tile.CmpIOp: _cmpi,
@@ -166,6 +171,7 @@ _TILE_OPS: dict[type[Operation], Lower] = {
     tile.IntDivOp: _int_div,
     tile.ShiftOp: _shift,
     tile.ScaleOp: _scale,
+    tile.LookupOp: _lookup,
 }
 
 

@@ -1,0 +1,65 @@
+"""Every op of the library on the emulated accelerator: the bits that it has on the CPU.
+
+Sizes: none, one, odd, more than a block of threads. All element types of ops that work element by element or along rows;
+the first of matmul's and of those ops that state examples, since examples are many graphs each.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from device_runs import BothDevices
+from differential import Array
+from op_graphs import calls_of, graph_of_calls, graph_of_variants
+from op_samples import element_operands, random_values, row_operand
+
+from halfulp.compiler import DType
+from halfulp.ops.contract import CONTRACTS, Contract
+
+LENGTHS = (0, 1, 33, 257)
+MATRICES = ((3, 5, 7), (1, 300, 2), (17, 64, 33), (2, 0, 3), (0, 4, 5))
+
+
+def ops_of(layout: str) -> list[str]:
+    return [name for name, contract in CONTRACTS.items() if contract.layout == layout]
+
+
+@pytest.mark.parametrize("name", ops_of("elements"))
+def test_elements(name: str) -> None:
+    contract = CONTRACTS[name]
+    shapes = [["n"]] * contract.operands
+    both = BothDevices(lambda device: graph_of_variants(contract, contract.dtypes, shapes, device))
+    operands = [array for dtype in contract.dtypes for array in _shuffled(contract, dtype)]
+    for length in LENGTHS:
+        both.check([array[:length] for array in operands], f"{length} elements,")
+
+
+def _shuffled(contract: Contract, dtype: DType) -> list[Array]:
+    values = element_operands(dtype, contract.operands - contract.conditions, max(LENGTHS))
+    order = np.random.default_rng(len(contract.name)).permutation(len(values[0]))[: max(LENGTHS)]
+    conditions = [np.arange(len(order)) % 3 == 0] * contract.conditions
+    return [*conditions, *(array[order] for array in values)]
+
+
+@pytest.mark.parametrize("name", ops_of("rows"))
+def test_rows(name: str) -> None:
+    contract = CONTRACTS[name]
+    both = BothDevices(lambda device: graph_of_variants(contract, contract.dtypes, [["rows", "n"]], device))
+    for length in LENGTHS[1:]:
+        both.check([row_operand(dtype, length)[:3] for dtype in contract.dtypes], f"rows of {length},")
+
+
+@pytest.mark.parametrize("name", ops_of("matrices"))
+def test_matrices(name: str) -> None:
+    contract, dtype = CONTRACTS[name], DType.float32
+    both = BothDevices(lambda device: graph_of_variants(contract, [dtype], [["m", "k"], ["k", "n"]], device))
+    for m, k, n in MATRICES:
+        both.check([random_values(dtype, m * k, 1).reshape(m, k), random_values(dtype, k * n, 2).reshape(k, n)])
+
+
+@pytest.mark.parametrize("name", ops_of("examples"))
+def test_examples(name: str) -> None:
+    contract = CONTRACTS[name]
+    calls = calls_of(contract, contract.dtypes[:1])
+    both = BothDevices(lambda device: graph_of_calls(contract, calls, device))
+    both.check([array for _, example in calls for array in example.operands])
