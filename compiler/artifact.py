@@ -19,19 +19,22 @@ from .dtypes import DType
 from .numerics import Contraction
 from .options import CompileOptions
 
-ABI_VERSION = 3
+ABI_VERSION = 4
 """The number of the interface described here; code of another number is not loaded."""
 
-STATUS_WORDS = 17
+STATUS_WORDS = 19
 """i64 words of the status buffer: launch + 1 (0 while nothing failed), program, check, then up to 4 values. Four more
 are the most threads that this execution may use, set by the caller (0 is one), the lock of the words before, and two
 addresses, set by the caller, too: of the function that prints (0: nothing is printed), and of the threads' arenas
-(`CompiledGraph.thread_arena_bytes` for each). The last ones are the grid of a launch with checks, if it has no more
+(`CompiledGraph.thread_arena_bytes` for each). Then the address of a function ``void ()`` that loops call now and then (0:
+none), and how many rounds are left until they do. The last ones are the grid of a launch with checks, if it has no more
 axes than that."""
 STATUS_LAUNCH, STATUS_PROGRAM, STATUS_CHECK, STATUS_VALUES, STATUS_THREADS, STATUS_LOCK = 0, 1, 2, 3, 7, 8
 STATUS_PRINT = 9
 STATUS_ARENAS = 10
-STATUS_GRID = 11
+STATUS_WATCH = 11
+STATUS_ROUNDS = 12
+STATUS_GRID = 13
 MOST_GRID_WORDS = STATUS_WORDS - STATUS_GRID
 
 
@@ -147,6 +150,7 @@ class CompiledGraph:
     steps: tuple[str, ...] = ()
     prints: tuple[PrintSite, ...] = ()
     thread_arena_bytes: int = 0
+    has_loops: bool = False
 
     def role(self, role: BufferRole) -> tuple[BufferSpec, ...]:
         """The buffers of one role, in order of their index."""

@@ -13,16 +13,20 @@ if TYPE_CHECKING:
     from xdsl.ir import Operation
 
 _OWN_PACKAGES = "halfulp."
+_COMMAND_LINE = "halfulp.runtime.cli."
 
 
 def user_location() -> SourceLocation | None:
-    """The innermost line on the stack that is not halfulp's own; None if there is no other.
+    """The innermost line on the stack that is not halfulp's own; None if there is no other, as under our own commands.
 
     Looks only at the names of modules, and costs about a microsecond for ten frames.
     """
     frame = sys._getframe(1)
     while frame is not None:
-        if not frame.f_globals.get("__name__", "").startswith(_OWN_PACKAGES):
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith(_COMMAND_LINE):
+            break  # what lies further out is the library that parses the command line
+        if not module.startswith(_OWN_PACKAGES):
             return SourceLocation(frame.f_code.co_filename, frame.f_lineno)
         if frame.f_back is None:
             break

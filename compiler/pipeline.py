@@ -19,7 +19,7 @@ from xdsl.utils.exceptions import DiagnosticException
 from .artifact import BufferRole, BufferSpec, CompiledGraph, Segment
 from .dialects.gpu_ext import KERNEL
 from .dialects.graph import DenseDataAttr, GraphBufferType, GraphTensorType
-from .dialects.tile import LaunchOp, RefType
+from .dialects.tile import LaunchOp, RefType, TransferOp
 from .dims import parse_dim
 from .dtypes import DType
 from .errors import CompileError
@@ -31,6 +31,7 @@ from .passes.graph_to_tile.entry import DATA, INDEX, NAME, ROLE, TYPE
 from .passes.tile_to_loops.layout import EntryLayout, entry_layout, prints_of
 from .passes.tile_to_loops.lifetimes import lifetimes
 from .passes.tile_to_loops.thread_arena import ARENA_ATTRIBUTE
+from .passes.tile_to_loops.watch import has_loops
 from .print_sites import print_site
 from .steps import Progress, Steps
 from .types import BufferType, TensorType
@@ -282,10 +283,11 @@ def compile_graph(
     with faults_of_passes():
         lower(module, "tile", options, target, steps)
     (entry,) = (op for op in module.body.block.ops if isinstance(op, func.FuncOp))
+    _refuse_transfers(graph.name, entry)
     layout = entry_layout(module, entry)
     buffers = tuple(buffers_of(entry, layout))
     prints = tuple(print_site(op) for op in prints_of(module))
-    name = entry.sym_name.data
+    name, loops = entry.sym_name.data, has_loops(module)
     contractions = contractions_of(module)
     with faults_of_passes():
         lower(module, "llvm", options, target, steps)
@@ -308,7 +310,16 @@ def compile_graph(
         steps=tuple(map(step_name, layout.launches)),
         prints=prints,
         thread_arena_bytes=thread_arena_bytes(module),
+        has_loops=loops,
     )
+
+
+def _refuse_transfers(name: str, entry: func.FuncOp) -> None:
+    if any(isinstance(op, TransferOp) for op in entry.walk()):
+        raise CompileError(
+            f"graph {name!r} moves values between devices, and code for the host alone reaches no other; load it in a "
+            "session with an accelerator, or compile it with --target"
+        )
 
 
 def thread_arena_bytes(module: ModuleOp) -> int:

@@ -10,7 +10,7 @@ from math import prod
 from .device import DeviceRef
 from .dims import Dim, DimLike, StaticDim
 from .dtypes import DType
-from .errors import GraphError, GraphTypeError
+from .errors import GraphError, GraphTypeError, HalfulpError
 
 LARGEST_SIZE = (1 << 63) - 1
 
@@ -90,15 +90,33 @@ class BufferType(TensorType):
         return f"BufferType({self.dtype}, {shape_text(self.shape)}, {self.device})"
 
 
-def as_shape(shape: Iterable[DimLike]) -> tuple[Dim, ...]:
-    """A shape given as ints, names and dims, as dims. Raises what `TensorType` raises."""
-    if isinstance(shape, str) or not isinstance(shape, Iterable):
-        raise GraphTypeError(f"a shape must be a sequence of ints, names and dims, not {shape!r}; write [{shape!r}]")
-    dims = tuple(Dim(size) for size in shape)
+def as_shape(shape: Iterable[DimLike], subject: str | None = None) -> tuple[Dim, ...]:
+    """A shape given as ints, names and dims, as dims. Raises what `TensorType` raises.
+
+    Args:
+        shape: the sizes.
+        subject: the op and its argument, with which messages begin: ``"ops.tile: repeats"``.
+    """
+    prefix = "" if subject is None else f"{subject}: "
+    dims = as_dims(shape, subject)
     for axis, dim in enumerate(dims):
         if isinstance(dim, StaticDim) and not 0 <= dim.dim <= LARGEST_SIZE:
-            raise GraphError(f"size {dim} of axis {axis} must be between 0 and 2**63 - 1")
+            raise GraphError(f"{prefix}size {dim} of axis {axis} must be between 0 and 2**63 - 1")
     return dims
+
+
+def as_dims(sizes: Iterable[DimLike], subject: str | None = None) -> tuple[Dim, ...]:
+    """Sizes as `as_shape` takes them, which may be negative, such as -1 where an op has a meaning for it."""
+    prefix = "" if subject is None else f"{subject}: "
+    if isinstance(sizes, str) or not isinstance(sizes, Iterable):
+        raise GraphTypeError(
+            f"{prefix}a shape must be a sequence of ints, names and dims, not {sizes!r}; write [{sizes!r}]"
+        )
+    given = list(sizes)
+    try:
+        return tuple(Dim(size) for size in given)
+    except HalfulpError as error:
+        raise type(error)(f"{prefix}{error.message}") from None
 
 
 def shape_text(shape: Sequence[Dim]) -> str:

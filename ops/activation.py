@@ -1,8 +1,8 @@
 """relu, sigmoid, silu and the three forms of gelu.
 
 Floats of up to 32 bits are computed in f64 and rounded once: the tails of ``silu`` and ``gelu`` lose most of their bits
-in f32. The form "none" of gelu is worth the trouble of keeping them there. At -inf all of them give their limit, 0; NaN
-stays NaN. f64 itself has algorithms of its own, in `activation_f64`.
+in f32. The form "none" of gelu is worth the trouble of keeping them there, in `exact_gelu`. At -inf all of them give
+their limit, 0; NaN stays NaN. f64 itself has algorithms of its own, in `activation_f64`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from xdsl.dialects.builtin import f32, f64, i32
+from xdsl.dialects.builtin import f32, f64
 
 from halfulp.compiler import Graph, GraphError, TensorValue
 from halfulp.compiler.errors import NotFoundError, near_names
@@ -25,32 +25,14 @@ from . import activation_f64
 from .comparison import larger
 from .contract import EXACT, FLOATS, SIGNED, Array, Contract, promise
 from .elementwise import Flags, Recipe, apply_map, declare_map, through_f32
-from .expansion import Steps, hex_floats
+from .exact_gelu import exact_gelu
+from .expansion import Steps
 from .promotion import TensorValueLike
 
 GELU_FORMS = ("none", "tanh", "quick")
 
 _FARTHEST = 1e30
 """Operands are brought within ±this: a product with a vanishing factor is then 0, not inf * 0."""
-_LEAST, _MOST = -14.5, 5.75
-"""Below, x times the normal distribution rounds to 0; above, what it lacks of x is far below half an ulp."""
-_CENTER = 2.0
-_RATIO = float.fromhex("0x1.136b16p-1")
-_RATIO_REST = hex_floats(
-    "0x1.136b1ap-3 -0x1.535bb2p-1 0x1.d7d0f2p-4 0x1.2cce50p-2 -0x1.ecabbap-8 -0x1.b964a2p-3 -0x1.ff733ep-4 "
-    "0x1.b0d886p-4 0x1.b614c0p-3 0x1.112a46p-4 -0x1.37b5c8p-3 -0x1.0d8d96p-3"
-)
-"""(t + 2) exp(t^2 / 2) times the normal distribution at -t, less the ratio, in t / (t + 2) - 1/2, 0 <= t <= 14.5:
-minimax, within a relative 2^-28 of the whole. Each constant is rounded to f32 before the next ones are fitted."""
-_SLOPE = (0.19, -0.625)
-"""About how the product of t / (t + 2) and that function answers to a small error of t / (t + 2), divided by 2."""
-_POWER = hex_floats("0x1.fffffcp-2 0x1.55548cp-3 0x1.5558bap-5 0x1.123e5cp-7 0x1.6a4b6ep-10")
-"""(e^r - 1 - r) / r^2, |r| <= log(2) / 2, within 2^-28 of e^r."""
-_LOG2_HIGH, _LOG2_LOW = hex_floats("0x1.62e430p-1 -0x1.05c610p-29")
-_SHIFT = 1.5 * 2.0**23
-"""Added to a number below 2**22, it leaves the nearest integer in the last bits of an f32."""
-_LIFT = 26
-"""A result is raised by two to this power at first: it is no subnormal then, and is rounded once as it comes down."""
 
 
 def _through_f64(
@@ -80,53 +62,6 @@ def _times_sigmoid(steps: Steps, x: Value, slope: Value) -> Value:
     return _bounded(steps, x) / (1.0 + steps.exp_f64(steps.k.negate(slope)))
 
 
-def _silu(steps: Steps, call: OpCall, x: Value) -> Value:
-    return _times_sigmoid(steps, x, x)
-
-
-def _power_below(steps: Steps, t: Value) -> tuple[Value, Value]:
-    """``exp(-t^2 / 2)`` as a scale, raised by 2^26, and what exceeds 1 of the rest."""
-    k = steps.k
-    half = -0.5 * t
-    square = half * t
-    below = steps.fma(half, t, k.negate(square))  # the square is a sum of two: it is up to 105, and an exponent
-    shifted = steps.fma(square, 1 / math.log(2), _SHIFT)
-    count = k.binary("sub", shifted, _SHIFT)
-    rest = steps.fma(count, -_LOG2_LOW, steps.fma(count, -_LOG2_HIGH, square)) + below
-    over = steps.fma(rest * rest, steps.polynomial(rest, _POWER), rest)
-    bits = k.shift("left", k.binary("add", steps.bitcast(shifted, i32), 127 + _LIFT), 23)
-    return steps.bitcast(bits, f32), over
-
-
-def _lost_below(steps: Steps, t: Value) -> Value:
-    """t times the normal distribution at -t, in f32: ``z (c + w) e^r 2^n`` with z = t / (t + 2).
-
-    What z lacks is added at the end, to first order, and all factors but z c are joined as c + (w + ...), so that few
-    roundings count in full.
-    """
-    k = steps.k
-    scale, over = _power_below(steps, t)
-    below = t + _CENTER
-    z = t / below
-    s = z - 0.5
-    w = steps.polynomial(s, _RATIO_REST)
-    v = steps.fma(over, w + _RATIO, w)
-    product = z * _RATIO
-    lost = steps.fma(k.negate(z), t - (below - _CENTER), steps.fma(k.negate(z), below, t))
-    slope = steps.polynomial(s, _SLOPE)
-    rest = steps.fma(lost * (0.5 - s), slope, steps.fma(z, _RATIO, k.negate(product)))
-    return (product + steps.fma(z, v, rest)) * scale * 2.0**-_LIFT
-
-
-def _exact_gelu(k: TileBuilder, call: OpCall, x: Value) -> Value:
-    """``max(x, 0) - t N(-t)``, t = |x|: right of 0 the second term is small, left of it there is nothing else."""
-    steps, wide = Steps(k, "gelu"), k.cast(x, f32)
-    bounded = k.select(wide < _LEAST, _LEAST, wide)
-    bounded = k.select(bounded > _MOST, _MOST, bounded)
-    lost = _lost_below(steps, k.unary("absf", bounded))
-    return k.cast(k.select(wide < 0.0, -0.0, wide) - lost, x.element_type)
-
-
 def _smooth_gelu(steps: Steps, call: OpCall, x: Value) -> Value:
     k = steps.k
     if call.parameters["approximate"] == "quick":
@@ -141,7 +76,7 @@ def _gelu(k: TileBuilder, call: OpCall, x: Value) -> Value:
     if x.element_type == f64:
         return activation_f64.gelu(k, x, form)
     if form == "none":
-        return _exact_gelu(k, call, x)
+        return k.cast(exact_gelu(k, k.cast(x, f32)), x.element_type)
     return k.cast(_smooth_gelu(Steps(k, "gelu"), call, k.cast(x, f64)), x.element_type)
 
 

@@ -39,9 +39,11 @@ def axes_of(subject: str, value: TensorValue, axes: Iterable[object], name: str 
     """Several different axes as numbers from 0.
 
     Raises:
-        GraphTypeError: one is no int.
+        GraphTypeError: one is no int, or they are no sequence.
         GraphError: the tensor has no such axis, or one stands twice.
     """
+    if isinstance(axes, str) or not isinstance(axes, Iterable):
+        raise GraphTypeError(f"{subject}: {name} must be a sequence of ints, not {axes!r}; write [{axes!r}]")
     given = list(axes)
     numbers = [axis_of(subject, value, axis, name) for axis in given]
     if len(set(numbers)) < len(numbers):

@@ -17,7 +17,7 @@ from halfulp.compiler.dims import DimLike
 from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import AxisAccess, OpCall, OpDef
 from halfulp.compiler.registry import ParameterSpec, register_op
-from halfulp.compiler.types import as_shape, shape_text
+from halfulp.compiler.types import as_dims, as_shape, shape_text
 
 from .contract import ALL, promise_examples
 from .promotion import TensorValueLike, as_tensor
@@ -85,20 +85,20 @@ def broadcast_to(x: TensorValueLike, shape: Iterable[DimLike]) -> TensorValue:
     graph = Graph.current(subject)
     with Located():
         value = as_tensor(graph, subject, "x", x)
-        wanted = _kept_sizes(subject, value, tuple(shape))
+        wanted = _kept_sizes(subject, value, as_dims(shape, f"{subject}: shape"))
         _check_target(subject, value.shape, wanted)
     return _broadcast(value, wanted)
 
 
-def _kept_sizes(subject: str, value: TensorValue, shape: Sequence[DimLike]) -> Shape:
+def _kept_sizes(subject: str, value: TensorValue, shape: Shape) -> Shape:
     lead = len(shape) - value.rank
-    sizes: list[DimLike] = []
+    sizes: list[Dim] = []
     for axis, size in enumerate(shape):
-        keeps = isinstance(size, int) and size == -1
+        keeps = size == -1
         if keeps and axis < lead:
             raise GraphError(f"{subject}: axis {axis} of shape is new, so its size cannot be -1; state the size")
         sizes.append(value.shape[axis - lead] if keeps else size)
-    return as_shape(sizes)
+    return as_shape(sizes, f"{subject}: shape")
 
 
 def _check_target(subject: str, source: Shape, target: Shape) -> None:

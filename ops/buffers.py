@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from halfulp.compiler import BufferValue, Graph, GraphError, GraphTypeError, TensorType, TensorValue
+from halfulp.compiler import BufferValue, Graph, GraphError, GraphTypeError, TensorValue
 from halfulp.compiler.dialects.graph import LoadOp, StoreOp
+from halfulp.compiler.dialects.graph.buffers import tensor_of
 from halfulp.compiler.locations import Located
 
 from .promotion import TensorValueLike, as_constant, is_tensor
@@ -40,7 +41,7 @@ def buffer_store(destination: BufferValue, source: TensorValueLike) -> None:
     graph = Graph.current(subject)
     with Located():
         buffer = graph.buffer(destination, subject, "operand 'destination'")
-        wanted = TensorType(buffer.dtype, buffer.shape, buffer.device)
+        wanted = tensor_of(buffer.type)
         if not is_tensor(source):
             source = as_constant(graph, subject, "source", source, wanted.dtype, ("destination", wanted.device))
         value = graph.operand(source, subject, "operand 'source'")

@@ -14,7 +14,7 @@ from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import OpCall, OpDef
 from halfulp.compiler.registry import ParameterSpec, register_op
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
-from halfulp.compiler.types import as_shape, shape_text
+from halfulp.compiler.types import as_dims, as_shape, shape_text
 
 from .axes import axis_of, checked_axis
 from .broadcasting import broadcast_to
@@ -184,7 +184,7 @@ def pad(x: TensorValueLike, paddings: Iterable[DimLike], mode: str = "constant",
         tensor = as_tensor(graph, subject, "x", x)
         if mode != "constant":
             raise GraphError(f"{subject}: mode must be 'constant', not {mode!r}")
-        given = [Dim(size) for size in paddings]
+        given = as_dims(paddings, f"{subject}: paddings")
         if len(given) != 2 * tensor.rank:
             raise GraphError(
                 f"{subject}: paddings must have two sizes for each of the {tensor.rank} axes of x, "
@@ -198,7 +198,7 @@ def pad(x: TensorValueLike, paddings: Iterable[DimLike], mode: str = "constant",
     sizes = [b + size + e for b, size, e in zip(before, tensor.shape, behind, strict=True)]
     if not tensor.rank:
         return tensor
-    return graph.apply(PAD, [tensor, fill], {"before": tuple(before), "shape": as_shape(sizes)})[0]
+    return graph.apply(PAD, [tensor, fill], {"before": tuple(before), "shape": as_shape(sizes, subject)})[0]
 
 
 # -- repetition: a new axis, broadcast, then joined with its neighbour
@@ -219,7 +219,7 @@ def tile(x: TensorValueLike, repeats: Iterable[DimLike]) -> TensorValue:
     graph = Graph.current(subject)
     with Located():
         value = as_tensor(graph, subject, "x", x)
-        times = as_shape(repeats)
+        times = as_shape(repeats, f"{subject}: repeats")
         if len(times) != value.rank:
             raise GraphError(
                 f"{subject}: repeats must have a number for each of the {value.rank} axes of x, "
@@ -258,7 +258,9 @@ def repeat_interleave(
         if isinstance(repeats, TensorValue):
             _check_repeats(subject, repeats, size, out_dim)
         else:
-            (count,) = as_shape([repeats])
+            (count,) = as_dims([repeats], f"{subject}: repeats")
+            if isinstance(count, StaticDim) and int(count) < 0:
+                raise GraphError(f"{subject}: repeats must not be negative, but is {count}")
             if out_dim is not None and size * count != Dim(out_dim):
                 raise GraphError(f"{subject}: out_dim must be '{size * count}', what the repeats make, not {out_dim!r}")
     if not isinstance(repeats, TensorValue):

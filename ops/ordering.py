@@ -45,6 +45,8 @@ BEYOND = (1 << 63) - 1
 def argmax(x: TensorValueLike, axis: int = -1) -> TensorValue:
     """Where the largest element along ``axis`` is, as int64; the first of several. The first NaN, if there is one.
 
+    Of an axis without elements, 2**63 - 1, which is no index of anything.
+
     Raises:
         GraphError: ``x`` has no such axis.
         GraphTypeError: ``x`` is no tensor of numbers.
@@ -54,6 +56,8 @@ def argmax(x: TensorValueLike, axis: int = -1) -> TensorValue:
 
 def argmin(x: TensorValueLike, axis: int = -1) -> TensorValue:
     """Where the smallest element along ``axis`` is, as int64; the first of several. The first NaN, if there is one.
+
+    Of an axis without elements, 2**63 - 1, which is no index of anything.
 
     Raises:
         GraphError: ``x`` has no such axis.
@@ -194,8 +198,23 @@ def _first_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], 
 
 
 def _ordered_recipe(entry: EntryBuilder, call: OpCall, operands: Sequence[Value], results: Sequence[Value]) -> None:
+    if _count_of(call) > 0 and not isinstance(call.operands[0].shape[-1], StaticDim):
+        _launch_size_check(entry, call, operands[0])
     recipe = _first_recipe if 0 < _count_of(call) <= MOST_MERGED else _sorted_recipe
     recipe(entry, call, operands, results)
+
+
+def _launch_size_check(entry: EntryBuilder, call: OpCall, source: Value) -> None:
+    """One program that fails where the axis has fewer elements than are wanted; no row need exist for it to run."""
+    name, wanted = "bottom_k" if call.parameters["ascending"] else "top_k", _count_of(call)
+
+    def body(k: KernelBuilder) -> None:
+        size = k.dim(k.arguments[0], 1)
+        message = f"ops.{name}: k is {wanted}, but the axis has size '{call.operands[0].shape[-1]}', which is {{}}; "
+        message += "take fewer, or pad x"
+        k.check(size >= wanted, message, size)
+
+    entry.launch("count", [source], [entry.index(1)], body)
 
 
 def _count_of(call: OpCall) -> int:
@@ -233,6 +252,8 @@ def _sorted(value: TensorValue, axis: int, k: int, *, ascending: bool) -> tuple[
 def top_k(x: TensorValueLike, k: int, axis: int = -1) -> tuple[TensorValue, TensorValue]:
     """The k largest elements along ``axis`` in descending order, and their indices (int64).
 
+    If the axis turns out to have fewer than k elements when the graph runs, the execution fails.
+
     Raises:
         GraphError: k is negative or more than the axis is known to have, or there is no such axis.
         GraphTypeError: ``x`` is no tensor of numbers, or k no int.
@@ -242,6 +263,8 @@ def top_k(x: TensorValueLike, k: int, axis: int = -1) -> tuple[TensorValue, Tens
 
 def bottom_k(x: TensorValueLike, k: int, axis: int = -1) -> tuple[TensorValue, TensorValue]:
     """The k smallest elements along ``axis`` in ascending order, and their indices (int64).
+
+    If the axis turns out to have fewer than k elements when the graph runs, the execution fails.
 
     Raises:
         GraphError: k is negative or more than the axis is known to have, or there is no such axis.

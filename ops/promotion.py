@@ -87,16 +87,23 @@ def as_constant(
 
 
 def as_tensor(graph: Graph, subject: str, name: str, value: object) -> TensorValue:
-    """The operand of an op that takes a tensor only.
+    """The operand of an op that has no other one to take its element type from.
+
+    An array has a type of its own, and becomes a constant. A Python number has none, and is refused.
 
     Raises:
-        GraphTypeError: it is a number, an array or something else.
+        GraphTypeError: it is neither a tensor nor an array, or numpy's element type is none of ours.
     """
-    if not is_tensor(value):
-        remedy = "make it one with ops.constant" if _is_literal(value) else "pass a tensor of the graph"
-        remedy = "load it with ops.buffer_load" if isinstance(value, BufferValue) else remedy
-        raise GraphTypeError(f"{subject}: operand {name!r} must be a TensorValue, not {value!r}; {remedy}")
-    return _tensor(graph, subject, name, value)
+    if is_tensor(value):
+        return _tensor(graph, subject, name, value)
+    if hasattr(value, "__array__"):
+        array = np.ascontiguousarray(value)
+        dtype = _array_dtype(subject, name, array)
+        return graph.constant(array.tobytes(), TensorType(dtype, np.shape(value)))
+    remedy = "make it one with ops.constant" if _is_literal(value) else "pass a tensor of the graph"
+    remedy = "write np.array(...) around it" if isinstance(value, list | tuple) else remedy
+    remedy = "load it with ops.buffer_load" if isinstance(value, BufferValue) else remedy
+    raise GraphTypeError(f"{subject}: operand {name!r} must be a TensorValue, not {value!r}; {remedy}")
 
 
 def cast_to(value: TensorValue, dtype: DType) -> TensorValue:
@@ -165,7 +172,7 @@ def _checked_array(subject: str, name: str, value: object, dtype: DType, other: 
     if isinstance(value, int) and not isinstance(value, bool):
         return _checked_int(subject, name, value, dtype, other)
     array = np.asarray(value)
-    source = DType.from_numpy(array.dtype)
+    source = _array_dtype(subject, name, array)
     if source is dtype:
         return np.ascontiguousarray(array).reshape(array.shape)
     shown = repr(value) if array.ndim == 0 else f"an array of {source}"
@@ -186,6 +193,13 @@ def _checked_array(subject: str, name: str, value: object, dtype: DType, other: 
             "convert it to a float array to have them rounded"
         )
     return converted
+
+
+def _array_dtype(subject: str, name: str, array: npt.NDArray[Any]) -> DType:
+    try:
+        return DType.from_numpy(array.dtype)
+    except GraphTypeError as error:
+        raise GraphTypeError(f"{subject}: operand {name!r}: {error.message}") from None
 
 
 def _checked_int(subject: str, name: str, value: int, dtype: DType, other: str) -> npt.NDArray[Any]:

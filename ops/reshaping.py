@@ -19,7 +19,7 @@ from halfulp.compiler.locations import Located
 from halfulp.compiler.opdef import AxisAccess, OpCall, OpDef
 from halfulp.compiler.registry import ParameterSpec, register_op
 from halfulp.compiler.tile_builder import EntryBuilder, KernelBuilder, Value
-from halfulp.compiler.types import as_shape, shape_text
+from halfulp.compiler.types import as_dims, as_shape, shape_text
 
 from .axes import axis_of, checked_axis
 from .contract import ALL, promise_examples
@@ -64,17 +64,17 @@ def reshape(x: TensorValueLike, shape: Iterable[DimLike]) -> TensorValue:
         value = as_tensor(graph, subject, "x", x)
         if isinstance(shape, int | Dim):
             shape = [shape]
-        target = _target(subject, value, list(shape))
+        target = _target(subject, value, as_dims(shape, f"{subject}: shape"))
     return value if target == value.shape else graph.apply(RESHAPE, [value], {"shape": target})[0]
 
 
-def _target(subject: str, value: TensorValue, shape: Sequence[DimLike]) -> Shape:
+def _target(subject: str, value: TensorValue, shape: Shape) -> Shape:
     """The shape with -1 computed, proved to hold as many elements."""
-    open_axes = [axis for axis, size in enumerate(shape) if isinstance(size, int | StaticDim) and size == -1]
+    open_axes = [axis for axis, size in enumerate(shape) if size == -1]
     if len(open_axes) > 1:
         raise GraphError(f"{subject}: shape has -1 at axes {open_axes[0]} and {open_axes[1]}; leave one size open only")
     sizes = [1 if axis in open_axes else size for axis, size in enumerate(shape)]
-    target = as_shape(sizes)
+    target = as_shape(sizes, f"{subject}: shape")
     total, rest = value.type.num_elements, elements(target)
     where = f"x has shape {shape_text(value.shape)} with '{total}' elements"
     if open_axes:
@@ -84,7 +84,7 @@ def _target(subject: str, value: TensorValue, shape: Sequence[DimLike]) -> Shape
         if size * rest != total:
             raise GraphError(
                 f"{subject}: {where}, which are not provably a multiple of '{rest}', what the other sizes of "
-                f"{_shape_as_given(shape)} make; rebind x to sizes that show it"
+                f"{shape_text(shape)} make; rebind x to sizes that show it"
             )
         return (*target[: open_axes[0]], size, *target[open_axes[0] + 1 :])
     if rest != total:
@@ -94,10 +94,6 @@ def _target(subject: str, value: TensorValue, shape: Sequence[DimLike]) -> Shape
             + ("rebind x if the two are equal" if symbolic else "make them equal, or leave one size open with -1")
         )
     return target
-
-
-def _shape_as_given(shape: Sequence[DimLike]) -> str:
-    return f"[{', '.join(str(size) for size in shape)}]"
 
 
 def flatten(x: TensorValueLike, start_dim: int = 0, end_dim: int = -1) -> TensorValue:
@@ -282,7 +278,7 @@ def rebind(x: TensorValueLike, shape: Iterable[DimLike], message: str = "") -> T
     graph = Graph.current(subject)
     with Located():
         value = as_tensor(graph, subject, "x", x)
-        target = as_shape(shape)
+        target = as_shape(shape, f"{subject}: shape")
         _check_rebind(subject, value.shape, target)
         if not isinstance(message, str):
             raise GraphTypeError(f"{subject}: message must be a str, not {message!r}")

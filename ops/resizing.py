@@ -116,7 +116,7 @@ def resize_linear(
 def _changed(subject: str, x: object, size: Iterable[DimLike]) -> tuple[TensorValue, list[tuple[int, int, int]]]:
     """The tensor, and for each axis that changes its number and both sizes."""
     value = as_tensor(Graph.current(subject), subject, "x", x)
-    wanted = as_shape(size)
+    wanted = as_shape(size, f"{subject}: size")
     if len(wanted) != value.rank:
         raise GraphError(
             f"{subject}: size must have a number for each of the {value.rank} axes of x, {shape_text(value.shape)}, "

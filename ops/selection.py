@@ -344,7 +344,7 @@ def split(x: TensorValueLike, split_sizes: Iterable[DimLike], axis: int = 0) -> 
     with Located():
         value = as_tensor(graph, subject, "x", x)
         number = axis_of(subject, value, axis)
-        sizes = as_shape(split_sizes)
+        sizes = as_shape(split_sizes, f"{subject}: split_sizes")
         total = sum(sizes, Dim(0))
         if total != value.shape[number]:
             raise GraphError(

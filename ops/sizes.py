@@ -72,7 +72,7 @@ def shape_to_tensor(shape: Iterable[DimLike], device: DeviceRef | None = None) -
     """
     graph = Graph.current("ops.shape_to_tensor")
     with Located():
-        dims = as_shape(shape)
+        dims = as_shape(shape, "ops.shape_to_tensor: shape")
         known = TensorType(DType.int64, dims).symbols
         if unknown := [name for name in known if name not in graph.symbols]:
             raise GraphError(

@@ -39,6 +39,7 @@ from .device import CPU
 from .errors import ExecutionError
 from .failed_check import failed_check
 from .loader import ENTRY_PROTOTYPE, NativeLibrary
+from .loop_watch import STOPPED, LoopWatch
 from .memory import Array, address_of, aligned_array
 from .model import CACHED_LAYOUTS, Model
 from .pool import MEMORY, SMALLEST_LENT, Block
@@ -124,11 +125,13 @@ class NativeModel(Model):
             words = self._words_type()
             words[STATUS_THREADS] = self._threads
         shown = self._print_target() if self._compiled.prints else None
-        if shown is None:
-            outputs = self._run(layout, pointers, words)
-        else:
+        if shown is not None:
             outputs = self._run_printing(layout, pointers, words, shown)
             shown.finish()
+        elif self._compiled.has_loops:
+            outputs = self._run_watched(layout, pointers, words)
+        else:
+            outputs = self._run(layout, pointers, words)
         # After an exception the words are dropped: they may hold the failure. Else they are as before.
         self._idle_words.append(words)
         return outputs
@@ -139,10 +142,18 @@ class NativeModel(Model):
         """As `_run`, for a graph that prints: native code calls back to do so."""
         callback = PrintCallback(self._compiled.prints, target)
         words[STATUS_PRINT] = callback.address
-        outputs = self._run(layout, pointers, words)
+        outputs = self._run_watched(layout, pointers, words)
         words[STATUS_PRINT] = 0
         callback.finish()
         return outputs
+
+    def _run_watched(self, layout: Layout, pointers: list[int], words: ctypes.Array[ctypes.c_int64]) -> list[Buffer]:
+        """As `_run`; Ctrl-C ends the loops of the graph."""
+        loops = LoopWatch(words)
+        try:
+            return self._run(layout, pointers, words)
+        finally:
+            loops.finish()  # what ended the loops stands in the place of their failure
 
     def _run(self, layout: Layout, pointers: list[int], words: ctypes.Array[ctypes.c_int64]) -> list[Buffer]:
         pointers[0] = ctypes.addressof(words)
@@ -211,6 +222,8 @@ class NativeModel(Model):
             self._pointers[slot + _POINTERS_BEFORE_BUFFERS] = address
 
     def _failure(self, words: ctypes.Array[ctypes.c_int64]) -> ExecutionError:
+        if words[STATUS_LAUNCH] == STOPPED:
+            return ExecutionError(f"model '{self.name}': its loops were ended")
         site = self._compiled.launches[words[STATUS_LAUNCH] - 1][words[STATUS_CHECK]]
         values = words[STATUS_VALUES : STATUS_VALUES + site.message.count("{}")]
         grid = words[STATUS_GRID : STATUS_GRID + site.rank] if site.rank <= MOST_GRID_WORDS else ()

@@ -168,7 +168,13 @@ class InferenceSession:
 
         compiled = compile_for_devices(graph, options, devices, progress)
         weights = bind_device_weights(compiled, devices, registry)
-        return DeviceModel(compiled, devices, weights, self._printer, self._debug)
+
+        def checked() -> Model:
+            from .debug.nan_check import CheckedDeviceModel
+
+            return CheckedDeviceModel(graph, options, devices, weights, self._printer, self._debug)
+
+        return DeviceModel(compiled, devices, weights, self._printer, self._debug, checked)
 
     def _devices_of(self, graph: Graph) -> dict[DeviceRef, Device]:
         """The accelerators that a graph uses, by the names that it has for them."""

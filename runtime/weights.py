@@ -69,8 +69,8 @@ def _buffer(graph: str, spec: BufferSpec, device: Device | None, registry: Mappi
     if not isinstance(value, Buffer) or value.device.is_host:
         return Buffer.from_numpy(_checked(graph, spec, value))
     if value.device != device:
-        place = "host memory" if device is None else f"on {spec.device} ({device!r})"
-        raise GraphError(f"{subject} must be in {place} or on the host, got a buffer on {value.device!r}; use .to()")
+        place = "on the host" if device is None else f"on {spec.device} ({device!r}) or on the host"
+        raise GraphError(f"{subject} must be {place}, got a buffer on {value.device!r}; move it with .to()")
     _check_type(subject, spec, value.dtype, value.shape)
     return value
 

@@ -20,3 +20,17 @@ def pytest_configure(config: pytest.Config) -> None:
     for variable in (FP_CONTRACT_VARIABLE, FASTMATH_VARIABLE, "HALFULP_NUM_THREADS", "HALFULP_DUMP"):
         os.environ.pop(variable, None)
     os.environ["HALFULP_CACHE"] = "0"  # tests of the cache turn it on, in a folder of their own
+
+
+LEFT_OUT = (
+    "matmul and ops that state examples in other element types than their first, rows and vectors of more than 257 "
+    "elements, all combinations of special values (257 of them are taken), random graphs"
+)
+"""What the tests in tests/emulated do not run on the emulated accelerator."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was not run on the emulated accelerator."""
+    reports = [report for found in terminalreporter.stats.values() for report in found]
+    if any(getattr(report, "nodeid", "").startswith("tests/emulated/") for report in reports):
+        terminalreporter.write_line(f"left out on the emulated accelerator, for time: {LEFT_OUT}")

@@ -1,4 +1,4 @@
-"""Runs one graph on the CPU and on the emulated accelerator, and compares every bit."""
+"""Runs one graph on the CPU and on an accelerator, the emulated one if not said otherwise, and compares every bit."""
 
 from __future__ import annotations
 
@@ -17,16 +17,22 @@ Outcome = list[Array] | str
 
 
 class BothDevices:
-    """A graph on both devices; ``build`` makes it for the device that it is given."""
+    """A graph on the CPU and on an accelerator; ``build`` makes it for the device that it is given."""
 
-    def __init__(self, build: Callable[[DeviceRef], Graph], options: CompileOptions | None = None) -> None:
+    def __init__(
+        self,
+        build: Callable[[DeviceRef], Graph],
+        options: CompileOptions | None = None,
+        device: Accelerator = DEVICE,
+    ) -> None:
+        self.device = device
         self.on_cpu = InferenceSession().load(build(DeviceRef.CPU()), options)
-        self.on_device = InferenceSession(devices=[DEVICE]).load(build(GPU), options)
+        self.on_device = InferenceSession(devices=[device]).load(build(GPU), options)
 
     def check(self, arrays: Sequence[Array], where: str = "") -> Outcome:
         """Both give the same bits, or fail with the same message; what they give."""
-        expected = run(self.on_cpu, arrays)
-        actual = run(self.on_device, arrays)
+        expected = run(self.on_cpu, arrays, self.device)
+        actual = run(self.on_device, arrays, self.device)
         if isinstance(expected, str) or isinstance(actual, str):
             assert actual == expected
             return expected
@@ -35,9 +41,9 @@ class BothDevices:
         return expected
 
 
-def run(model: Model, arrays: Sequence[Array]) -> Outcome:
+def run(model: Model, arrays: Sequence[Array], device: Accelerator) -> Outcome:
     """A model on copies of arrays, each where the model wants it."""
-    places = [CPU() if given.device.is_host else DEVICE for given in model.input_metadata]
+    places = [CPU() if given.device.is_host else device for given in model.input_metadata]
     try:
         outputs = model.execute(
             *[Buffer.from_numpy(array, copy=True).to(place) for array, place in zip(arrays, places, strict=True)]

@@ -162,6 +162,11 @@ def assert_same_bits(actual: Array, expected: Array, where: str) -> None:
         )
 
 
+def canonical_bits(array: Array) -> bytes:
+    """The bits, all NaN being one."""
+    return np.where(array != array, np.array(np.nan, array.dtype), array).tobytes()
+
+
 def check_both_ways(
     module: ModuleOp | str,
     arrays: Sequence[Array],

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 from differential import Array, assert_same_bits, entry_of
+from xdsl.dialects.builtin import ModuleOp, UnitAttr
 
 from halfulp.compiler import CompileOptions, Graph
 from halfulp.compiler.artifact import BufferRole, BufferSpec
 from halfulp.compiler.codegen.cpu import host_target
+from halfulp.compiler.dialects.graph import ApplyOp
 from halfulp.compiler.dims import SymbolicDim
 from halfulp.compiler.interpreter import interpret
 from halfulp.compiler.interpreter.frame import Observer
+from halfulp.compiler.passes.fuse_ops import BOUNDARY
 from halfulp.compiler.pipeline import lower
 from halfulp.runtime import InferenceSession, Model
 
@@ -55,6 +58,17 @@ def _source(spec: BufferSpec, inputs: Sequence[Array]) -> Any:
         return np.zeros([dim.evaluate(bound) for dim in spec.shape] or [1], spec.dtype.to_numpy())
 
     return empty
+
+
+def unfused(graph: Graph) -> Graph:
+    """The graph with a kernel for each op."""
+
+    def mark(module: ModuleOp) -> None:
+        for op in module.walk():
+            if isinstance(op, ApplyOp):
+                op.attributes[BOUNDARY] = UnitAttr()
+
+    return graph.rewritten(mark)
 
 
 def check_graph_both_ways(graph: Graph, inputs: Sequence[Array], options: CompileOptions | None = None) -> list[Array]:

@@ -310,6 +310,10 @@ class ProgramWriter:
         else:
             self.keep(self.k.shift(self.choose(("left", "right_logical", "right_arithmetic")), a, self.like(a)))
 
+    def lookup(self) -> None:
+        entries = [float(np.float32(0.3 * n - 5)) for n in range(2 ** self.number(0, 6))]
+        self.keep(self.k.lookup(self.scalar(i32) if self.number(0, 3) == 0 else self.block((i32,)), entries))
+
     def broadcast(self) -> None:
         k, a = self.k, self.block()
         rank = len(a.shape)
@@ -496,6 +500,7 @@ LATEST = 8
 """How many blocks, and scalars, are observed at the end."""
 
 ELEMENTWISE = {"new_load": 2, "arithmetic": 6, "unary": 2, "cast": 4, "compare": 2, "select": 2, "divide": 3}
+ELEMENTWISE |= {"lookup": 1}
 SHAPES = {"new_load": 3, "broadcast": 3, "reshape": 3, "transpose": 3, "slice": 3, "concat": 3, "extract": 1}
 MEMORY = {"new_load": 4, "store": 4, "scratch": 1, "arithmetic": 2, "extract": 1, "scalar_math": 1}
 ORDERED_OPS = {"reduce": 4, "dot": 2, "top_merge": 2, "extract": 1, "scalar_math": 1}

@@ -123,10 +123,17 @@ def _shown(value: PrintedValue, held: Array) -> Array:
     return array if value.shape else array.reshape(())
 
 
+def _transfer(frame: Frame, op: tile.TransferOp) -> Iterable[Value]:
+    source, target = frame.reference(op.source).array, frame.reference(op.target).array
+    target[...] = source.reshape(target.shape)
+    return ()
+
+
 LAUNCH_HANDLERS: dict[type[Operation], Handler] = {
     tile.LaunchOp: _launch,
     tile.BufferOp: _buffer,
     tile.SetDimOp: _set_dim,
+    tile.TransferOp: _transfer,
     tile.CheckOp: _check,
     tile.PrintOp: _print,
     tile.PrintTensorOp: _print,

@@ -93,7 +93,6 @@ class ConvertLoopsToLlvmPass(ModulePass):
                 f"convert-loops-to-llvm: arch must be one of {quoted_list(ARCHITECTURES)}, not {self.arch!r}"
             )
         if self.permutes not in PERMUTED_BITS:
-            raise CompileError(
-                f"convert-loops-to-llvm: permutes must be one of {', '.join(map(str, PERMUTED_BITS))}, not {self.permutes}"
-            )
+            known = ", ".join(map(str, PERMUTED_BITS))
+            raise CompileError(f"convert-loops-to-llvm: permutes must be one of {known}, not {self.permutes}")
         convert_loops_to_llvm(op, LoweringOptions(self.arch, self.permutes))

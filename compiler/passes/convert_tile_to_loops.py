@@ -15,6 +15,7 @@ from .tile_to_loops.functions import EntryLowering, launch_function, lower_kerne
 from .tile_to_loops.layout import prints_of
 from .tile_to_loops.prints import report_print_function
 from .tile_to_loops.thread_arena import ARENA_ATTRIBUTE
+from .tile_to_loops.watch import has_loops, watch_loop_function
 
 VECTOR_BITS = (128, 256, 512)
 LANE_BITS = 32
@@ -60,6 +61,8 @@ class ConvertTileToLoopsPass(ModulePass):
         assert contract is None or isinstance(contract, StringAttr)
         prints = prints_of(op)
         lowered: list[func.FuncOp] = [report_print_function()] if prints else []
+        if has_loops(op):
+            lowered.append(watch_loop_function())
         old = list(op.body.block.ops)
         kernels = {k: lower_kernel(k, lanes, contract, prints) for k in old if isinstance(k, tile.KernelOp)}
         arena_bytes = max((blocks.nbytes for _, blocks in kernels.values()), default=0)

@@ -27,6 +27,7 @@ from .specs import (
     ScratchShape,
     as_compiler_params,
     as_dtype,
+    is_shape,
     no_block_spec,
 )
 
@@ -189,11 +190,6 @@ def place_of(array: Any) -> Any:
 
 def _type_text(block: BlockMapping) -> str:
     return f"{block.dtype}{shape_text(dims_of(block.shape))}"
-
-
-def is_shape(value: object) -> bool:
-    """Whether it describes an output: it has a shape and an element type."""
-    return hasattr(value, "shape") and hasattr(value, "dtype")
 
 
 def checked_shape(path: str, leaf: Any) -> tuple[tuple[Any, ...], Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NoReturn
 
 import numpy as np
@@ -10,7 +11,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Region
 
-from halfulp.compiler import CompileOptions, DeviceRef, Graph
+from halfulp.compiler import CompileOptions, DeviceRef, Graph, TensorType
 from halfulp.compiler.device import HOST
 from halfulp.compiler.errors import FailedCheckError
 from halfulp.compiler.interpreter import interpret
@@ -27,7 +28,7 @@ from .fingerprint import sources_of
 from .in_graph import call_in_graph, kernel_name
 from .kernel_trace import ref_type
 from .prepare import Prepared
-from .specs import InterpretParams, MemorySpace
+from .specs import CompilerParams, InterpretParams, MemorySpace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -98,7 +99,9 @@ def _common_place(prepared: Prepared, arrays: Sequence[Any]) -> Any:
     places = list(dict.fromkeys(place for array in arrays if (place := place_of(array)) is not None))
     if len(places) > 1:
         listed = " and ".join(map(repr, places))
-        raise fault(f"kernel {prepared.call.name!r} is called on buffers of {listed}; move them to one device with .to()")
+        raise fault(
+            f"kernel {prepared.call.name!r} is called on buffers of {listed}; move them to one device with .to()"
+        )
     return places[0] if places else None
 
 
@@ -111,12 +114,6 @@ def _loaded_call(prepared: Prepared, place: Any = None) -> Callable[..., Sequenc
 
 def _graph(prepared: Prepared, device: DeviceRef = HOST) -> Graph:
     """A graph that does nothing but this call, on ``device``."""
-    from dataclasses import replace
-
-    from halfulp.compiler import TensorType
-
-    from .specs import CompilerParams
-
     types = [
         TensorType(m.dtype, m.shape, HOST if m.memory_space is MemorySpace.HOST else device)
         for m in prepared.mapping.inputs

@@ -17,6 +17,7 @@ from .kernel_trace import TracedKernel, TraceRequest, parameter_names, trace_ker
 from .mapping import BlockMapping, GridMapping
 from .op_scalar import OpScalar
 from .refs import Ref
+from .specs import is_shape
 
 if TYPE_CHECKING:
     from .call import PallasCall
@@ -116,8 +117,6 @@ def _form(scratch: Any) -> tuple[str, ...]:
 
 def _positional(call: PallasCall, arguments: Sequence[Any]) -> list[Any]:
     """What the kernel gets by position: arguments, outputs, and scratch unless that has names."""
-    from .call import is_shape
-
     outputs = call.out_shape
     parts = list(outputs) if isinstance(outputs, tuple | list) and not is_shape(outputs) else [outputs]
     scratch = [] if isinstance(call.scratch_shapes, dict) else list(call.scratch_shapes)
@@ -126,8 +125,6 @@ def _positional(call: PallasCall, arguments: Sequence[Any]) -> list[Any]:
 
 def _names(call: PallasCall, arguments: Sequence[Any]) -> tuple[str, ...]:
     """The name of each leaf in the kernel: its parameter, and the subscripts behind it."""
-    from .call import is_shape
-
     parts = _positional(call, arguments)
     keywords = call.scratch_shapes if isinstance(call.scratch_shapes, dict) else {}
     parameters = parameter_names(call.kernel, len(parts), tuple(keywords))
@@ -140,8 +137,6 @@ def _names(call: PallasCall, arguments: Sequence[Any]) -> tuple[str, ...]:
 
 def _caller(call: PallasCall, arguments: Sequence[Any]) -> Callable[[Sequence[Ref]], Any]:
     """Calls the kernel with references in the places of arrays, outputs and scratch."""
-    from .call import is_shape
-
     parts = _positional(call, arguments)
     keywords = call.scratch_shapes if isinstance(call.scratch_shapes, dict) else {}
 

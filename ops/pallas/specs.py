@@ -118,6 +118,11 @@ class ShapeDtypeStruct:
         object.__setattr__(self, "dtype", as_dtype(dtype, "ShapeDtypeStruct"))
 
 
+def is_shape(value: object) -> bool:
+    """Whether it describes an output: it has a shape and an element type."""
+    return hasattr(value, "shape") and hasattr(value, "dtype")
+
+
 @dataclass(frozen=True)
 class ScratchShape:
     """Memory that a kernel gets besides its operands and outputs."""

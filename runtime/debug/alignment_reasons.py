@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from .alignment import Entry, Leftover, Side, Stage
     from .tensor_files import StoredTensor
 
-_ROW_BYTES = 1 << 24
-"""Rows are looked at where they are smaller than this."""
+_LOOKED_AT = 1 << 26
+"""Bytes of a tensor up to which its rows are looked at."""
 
 
 def reasons(stage: Stage, torch: Iterable[Entry], other: Iterable[Entry]) -> list[Leftover]:
@@ -114,13 +114,23 @@ def _rows_text(one: StoredTensor, other: StoredTensor) -> str | None:
     rows = rows_of(larger.shape, smaller.shape)
     if rows is None:
         return None
-    width, of = larger.shape[-1], larger.size // larger.shape[-1]
-    if smaller.size * smaller.dtype.itemsize <= _ROW_BYTES and larger.dtype.kind not in "b":
-        few, many = smaller.read(), larger.read()
-        wanted = flat_piece(few, 0, rows * width).astype(np.float64)
-        for name, start in (("last", of - rows), ("first", 0)):
-            values = flat_piece(many, start * width, rows * width).astype(np.float64)
-            if np.isfinite(wanted).all() and relative_distance(values, wanted) <= NEAR:
-                which = f"only the {name} {'row' if rows == 1 else f'{rows} rows'} of"
-                return f"{which} {of}" if larger is one else f"this one has {which} its {of}"
-    return f"{rows} of {of} rows" if larger is one else f"{of} rows, and this one has {rows}"
+    width = larger.shape[-1]
+    of = larger.size // width
+    which = _which_rows(larger, smaller, rows, of, width)
+    if which is None:
+        return f"{rows} of {of} rows" if larger is one else f"{of} rows, and this one has {rows}"
+    return f"only {which} of {of}" if larger is one else f"this one has only {which} of its {of}"
+
+
+def _which_rows(larger: StoredTensor, smaller: StoredTensor, rows: int, of: int, width: int) -> str | None:
+    """The last rows, the first ones, or the last one of each sequence; None if the values agree with none of them."""
+    if larger.dtype.kind == "b" or larger.size * larger.dtype.itemsize > _LOOKED_AT:
+        return None
+    wanted = flat_piece(smaller.read(), 0, rows * width).astype(np.float64).reshape(rows, width)
+    every = flat_piece(larger.read(), 0, of * width).astype(np.float64).reshape(of, width)
+    several = "row" if rows == 1 else f"{rows} rows"
+    choices = [(f"the last {several}", every[of - rows :]), (f"the first {several}", every[:rows])]
+    if of % rows == 0:
+        length = of // rows
+        choices.append((f"the last row of every {length}", every[length - 1 :: length]))
+    return next((name for name, found in choices if relative_distance(found, wanted) <= NEAR), None)

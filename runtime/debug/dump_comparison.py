@@ -145,8 +145,8 @@ class TensorComparison(msgspec.Struct, frozen=True):
 
 
 def compare_tensors(
-    torch: str | Path,
-    max: str | Path,
+    torch_tensor: str | Path,
+    max_tensor: str | Path,
     *,
     rtol: float | None = None,
     atol: float | None = None,
@@ -158,9 +158,9 @@ def compare_tensors(
     """Compare the tensors of two files or folders.
 
     Args:
-        torch: a file (``.max``, ``.npy``, ``.npz``, ``.safetensors``, ``.pt``) or a folder of them, perhaps with a
-            folder for each step: the side that differences are relative to.
-        max: the same, the other side.
+        torch_tensor: a file (``.max``, ``.npy``, ``.npz``, ``.safetensors``, ``.pt``) or a folder of them, perhaps with
+            a folder for each step: the side that differences are relative to.
+        max_tensor: the same, the other side.
         rtol: an element fails if ``|torch - max| > atol + rtol * |torch|``; alone, atol is 0.
         atol: in the same formula; alone, rtol is 0.
         ulp: an element fails if there are more numbers of its type from one to the other.
@@ -176,13 +176,13 @@ def compare_tensors(
     for name, value in (("rtol", rtol), ("atol", atol), ("ulp", ulp)):
         if value is not None and not value >= 0:
             raise GraphError(f"{name} must be 0 or more, not {value!r}")
-    ours, theirs = read_dump(torch), read_dump(max)
+    ours, theirs = read_dump(torch_tensor), read_dump(max_tensor)
     aligned = align(ours, theirs, renamings, allow_reshape)
     tolerance = Tolerance(rtol, atol, ulp)
     pairs, failed = _measured(aligned, tolerance, not nan_differs, len(ours.steps) > 1 or len(theirs.steps) > 1)
     return TensorComparison(
-        torch=printable(str(torch)),
-        max=printable(str(max)),
+        torch=printable(str(torch_tensor)),
+        max=printable(str(max_tensor)),
         rtol=rtol,
         atol=atol,
         ulp=ulp,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from xdsl.ir import Block, Operation, SSAValue
@@ -223,19 +223,18 @@ class _Evaluation:
             )
         self.trace.in_own_precision = tuple(dict.fromkeys((*self.trace.in_own_precision, name)))
         narrow = [array.astype(t.dtype.to_numpy()) for array, t in zip(operands, op.argument_types, strict=True)]
-        types = [TensorType(t.dtype, array.shape, t.device) for array, t in zip(narrow, op.argument_types, strict=True)]
-        results = [self._static_where_known(t) for t in op.output_types]
+        # Kernels of `pallas_call` take just the symbols that they were traced for. An empty input gives each its size.
+        sizes = {symbol: self.dims[symbol] for t in op.argument_types for symbol in t.symbols}
+        sizes |= {symbol: self.dims[symbol] for t in op.output_types for symbol in t.symbols if symbol in self.dims}
+        given = [TensorType(t.dtype, array.shape, t.device) for array, t in zip(narrow, op.argument_types, strict=True)]
+        types = [*given, TensorType(DType.uint8, [0, *sizes])]
 
         def forward(*values: Any) -> Any:
-            return Graph.current().custom(name, op.device_ref, values, results, op.parameter_values)
+            traced = [value.rebind(t.shape) for value, t in zip(values, op.argument_types, strict=False)]
+            return Graph.current().custom(name, op.device_ref, traced, op.output_types, op.parameter_values)
 
         model = InferenceSession().load(Graph(name, forward, types), self.options)
-        return [buffer.to_numpy() for buffer in model.execute(*narrow)]
-
-    def _static_where_known(self, tensor: TensorType) -> TensorType:
-        known = {name: size for name, size in self.dims.items() if name in tensor.symbols}
-        shape = [dim if isinstance(dim, StaticDim) else dim.substitute(cast(Any, known)) for dim in tensor.shape]
-        return TensorType(tensor.dtype, shape, tensor.device)
+        return [buffer.to_numpy() for buffer in model.execute(*narrow, np.zeros((0, *sizes.values()), np.uint8))]
 
 
 def operand_scale(trace: Trace, output: SSAValue) -> Array | None:

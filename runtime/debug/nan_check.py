@@ -13,15 +13,20 @@ from typing import Literal
 
 import numpy as np
 
+from halfulp.compiler.device import DeviceRef
 from halfulp.compiler.errors import SourceLocation
 from halfulp.compiler.graph import Graph
 from halfulp.compiler.options import CompileOptions
 
 from ..arrays import shape_text
+from ..buffer import Buffer
+from ..device import Device
 from ..errors import NanCheckError
 from ..loading import load_graph
 from ..memory import Array
 from ..native_model import NativeModel
+from ..offload.loading import compile_for_devices
+from ..offload.model import DeviceModel
 from ..printing import PrintedExecution, Printer
 from .options import DebugOptions
 from .watching import SHOWN, WATCHED, Watched, WatchedGraph, watch
@@ -89,6 +94,27 @@ class CheckedModel(NativeModel):
         watched = watch(graph)
         loaded = load_graph(watched.graph, options)
         super().__init__(loaded.compiled, loaded.code, weights, printer)
+        self._watched = watched
+        self._debug_options = debug
+
+    def _print_target(self) -> NanCheck:
+        return NanCheck(self.name, self._watched, self._debug_options.allow_inf, self._printer.start())
+
+
+class CheckedDeviceModel(DeviceModel):
+    """The same on accelerators."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        options: CompileOptions,
+        devices: Mapping[DeviceRef, Device],
+        weights: Mapping[str, Buffer],
+        printer: Printer,
+        debug: DebugOptions,
+    ) -> None:
+        watched = watch(graph)
+        super().__init__(compile_for_devices(watched.graph, options, devices), devices, weights, printer)
         self._watched = watched
         self._debug_options = debug
 

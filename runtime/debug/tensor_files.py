@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -97,14 +98,11 @@ def _open_npy(path: Path) -> Iterator[StoredTensor]:
     if zipfile.is_zipfile(path):
         yield from _open_npz(path)
         return
-
-    def read() -> Array:
-        mode: Any = "r" if path.stat().st_size >= MAPPED_FROM else None
-        array = np.asarray(np.load(path, mmap_mode=mode, allow_pickle=False))
-        return array.view(_element_type(array.dtype))
-
-    array = read()
-    yield StoredTensor("", path, array.shape, array.dtype, read)
+    with path.open("rb") as file:
+        shape, dtype, order, start = _npy_header(file)
+    if prod(shape) * dtype.itemsize != path.stat().st_size - start:
+        raise ValueError("it does not have the size that its header says")
+    yield StoredTensor("", path, shape, dtype, partial(_mapped, path, start, shape, dtype, order))
 
 
 def _open_npz(path: Path) -> Iterator[StoredTensor]:
@@ -114,25 +112,28 @@ def _open_npz(path: Path) -> Iterator[StoredTensor]:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             with archive.open(member) as file:
-                shape, in_columns, dtype, start = _npy_header(file)
-            element = _element_type(dtype)
+                shape, dtype, order, start = _npy_header(file)
             if prod(shape) * dtype.itemsize != member.file_size - start:
                 raise ValueError(f"{member.filename} does not have the size that its header says")
             if member.compress_type == zipfile.ZIP_STORED:
-                place = _member_offset(path, member) + start
-                order: Any = "F" if in_columns else "C"
-                read = partial(_mapped, path, place, shape, element, order)
+                read = partial(_mapped, path, _member_offset(path, member) + start, shape, dtype, order)
             else:
                 _check_packed(archive, member)
                 read = partial(_unpacked, path, member)
-            yield StoredTensor(member.filename.removesuffix(".npy"), path, shape, element, read)
+            yield StoredTensor(member.filename.removesuffix(".npy"), path, shape, dtype, read)
 
 
-def _npy_header(file: Any) -> tuple[tuple[int, ...], bool, np.dtype[Any], int]:
+def _npy_header(file: Any) -> tuple[tuple[int, ...], np.dtype[Any], Any, int]:
+    """Shape, element type, order in memory ("C" or "F"), and where the data begin."""
     version = np.lib.format.read_magic(file)
     reader = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    shape, in_columns, dtype = reader(file)
-    return shape, in_columns, dtype, file.tell()
+    try:
+        shape, in_columns, dtype = reader(file)
+    except (SyntaxError, tokenize.TokenError) as error:  # the header is a Python literal
+        raise ValueError(f"its header is damaged: {error}") from None
+    if min(shape, default=0) < 0:
+        raise ValueError(f"a tensor cannot have shape {shape}")
+    return shape, _element_type(dtype), "F" if in_columns else "C", file.tell()
 
 
 def _check_packed(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> None:

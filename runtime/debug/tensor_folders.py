@@ -77,6 +77,8 @@ def read_dump(path: str | Path) -> Dump:
         named = [DumpedTensor(printable(tensor.name or path.stem), 0, tensor) for tensor in found]
         dump.ordered = len(named) > 1 and path.suffix != ".safetensors"
         dump.tensors = _without_duplicates(dump, named)
+        if not dump.ordered:
+            dump.tensors.sort(key=lambda tensor: execution_key(tensor.name))
     else:
         raise NotFoundError(f"there is no file or folder '{path}'")
     dump.tensors = [replace(tensor, place=place) for place, tensor in enumerate(dump.tensors)]

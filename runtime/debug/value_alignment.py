@@ -38,7 +38,8 @@ def pairs_by_value(stage: Stage) -> None:
         values = _telling_values(entry) if _kind_of_form(entry) in known else None
         if values is not None:
             for distance, other in known[_kind_of_form(entry)].near(values):
-                if distance <= (NEAR_IN_LAYER if _same_layer(entry, other) else NEAR):
+                limit = NEAR_IN_LAYER if _same_layer(entry, other) else NEAR
+                if distance <= limit and stage.fits(entry, other):
                     options.append((distance, *_unlike(stage, entry, other), entry, other))
     options.sort(key=lambda option: option[:-2])
     taken: set[int] = set()
@@ -116,10 +117,10 @@ def _form(entry: Entry) -> Hashable:
 
 
 def _kind_of_form(entry: Entry) -> Hashable:
-    """Shape and kind of type: two programs may compute in types of different width."""
+    """What shapes that fit have in common, and the kind of type: two programs may compute in different widths."""
     stored = entry.tensor.stored
     kind = "integer" if stored.dtype.kind in "iu" else "bool" if stored.dtype.kind == "b" else "float"
-    return (without_ones(stored.shape), kind)
+    return (stored.size, without_ones(stored.shape)[-1:] if kind == "float" else (), kind)
 
 
 def _telling_values(entry: Entry) -> Array | None:

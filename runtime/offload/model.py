@@ -79,8 +79,8 @@ class DeviceModel(Model):
 
     def save(self, path: str | os.PathLike[str]) -> NoReturn:
         raise GraphError(
-            f"model '{self.name}': a model for {', '.join(map(repr, self._devices.values()))} cannot be saved; the cache "
-            "keeps what was compiled for it by itself"
+            f"model '{self.name}': a model for {', '.join(map(repr, self._devices.values()))} cannot be saved; the "
+            "cache keeps what was compiled for it by itself"
         )
 
     def execute(self, *arguments: Any) -> list[Buffer]:

@@ -1,7 +1,7 @@
 """Every op of the library on the emulated accelerator: the bits that it has on the CPU.
 
-Sizes: none, one, odd, more than a block of threads. All element types of ops that work element by element or along rows;
-the first of matmul's and of those ops that state examples, since examples are many graphs each.
+Sizes: none, one, odd, more than a block of threads. All element types of ops that work element by element or along
+rows; the first of matmul's and of those ops that state examples, since examples are many graphs each.
 """
 
 from __future__ import annotations

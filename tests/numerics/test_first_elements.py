@@ -12,6 +12,7 @@ from halfulp import ops
 from halfulp.compiler import DType, Graph, TensorType
 from halfulp.ops import ordering
 from halfulp.runtime import InferenceSession, Model
+from halfulp.runtime.errors import ExecutionError
 
 Array = np.ndarray[Any, np.dtype[Any]]
 TYPES: dict[DType, Any] = {
@@ -77,3 +78,20 @@ def test_both_ways_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HALFULP_CACHE", "0")
     for result, wanted in zip(load(DType.float32, 20, False).execute(x), expected, strict=True):
         assert result.to_numpy().tobytes() == wanted.tobytes()
+
+
+@pytest.mark.parametrize(("count", "ascending"), [(5, False), (300, True)])
+@pytest.mark.parametrize("rows", [0, 2])
+def test_an_axis_of_fewer_elements_fails_the_execution(count: int, ascending: bool, rows: int) -> None:
+    """One pass or a sort, and without rows too; the model goes on to work."""
+    model = load(DType.float32, count, ascending)
+    name = "bottom_k" if ascending else "top_k"
+    for n in (0, 3, count - 1):
+        with pytest.raises(ExecutionError) as caught:
+            model.execute(np.ones((rows, n), np.float32))
+        assert str(caught.value).startswith(
+            f"model 'first': ops.{name}: k is {count}, but the axis has size 'n', which is {n}; take fewer, or pad x"
+        )
+    values, indices = (result.to_numpy() for result in model.execute(np.ones((rows, count), np.float32)))
+    assert values.shape == (rows, count)
+    assert np.array_equal(indices, np.broadcast_to(np.arange(count), (rows, count)))

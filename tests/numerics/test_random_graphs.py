@@ -14,16 +14,13 @@ import numpy as np
 import pytest
 from differential import assert_same_bits
 from effort import examples
-from graphs_both_ways import check_graph_both_ways
+from graphs_both_ways import check_graph_both_ways, unfused
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from op_bounds import check_result, wide_operands
 from op_samples import Array
-from xdsl.dialects.builtin import UnitAttr
 
 from halfulp.compiler import CompileOptions, DType, Graph, TensorType, TensorValue
-from halfulp.compiler.dialects.graph import ApplyOp
-from halfulp.compiler.passes.fuse_ops import BOUNDARY
 from halfulp.ops.contract import CONTRACTS
 from halfulp.ops.samples import moderate
 from halfulp.runtime import InferenceSession
@@ -151,11 +148,9 @@ def test_fused_unfused_and_interpreted(program: Program, outputs: list[int], siz
     inputs = program.inputs(*size)
     fused, _ = program.build(outputs)
     results = check_graph_both_ways(fused, inputs, program.options)
-    unfused, trace = program.build(None)
-    for op in unfused.module.walk():
-        if isinstance(op, ApplyOp):
-            op.attributes[BOUNDARY] = UnitAttr()
-    values = [buffer.to_numpy() for buffer in InferenceSession().load(unfused, program.options).execute(*inputs)]
+    everything, trace = program.build(None)
+    model = InferenceSession().load(unfused(everything), program.options)
+    values = [buffer.to_numpy() for buffer in model.execute(*inputs)]
     for number, place in enumerate(outputs):
         assert_same_bits(results[number], values[place % len(values)], f"output {number}, fused")
     check_bounds(program.dtype, trace, [*inputs, *values])

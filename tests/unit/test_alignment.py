@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+from halfulp.runtime import save_max_buffer
 from halfulp.runtime.debug.alignment import Alignment, align
 from halfulp.runtime.debug.fused_layouts import Part, part_sizes, parts_of
 from halfulp.runtime.debug.shape_matching import shapes_fit
@@ -296,6 +298,19 @@ def test_values_pair_what_names_do_not(tmp_path: Path) -> None:
     assert pairs(found) == {(f"a.{i}.gelu", f"b{i}", "values") for i in range(4)}
 
 
+def test_values_pair_where_batch_and_sequence_are_one_axis(tmp_path: Path) -> None:
+    torch = {f"m.{i}.gelu": values(2, 5, 8, seed=i) for i in range(3)}
+    other = {f"n.{i}.act3": values(2, 5, 8, seed=i).reshape(10, 8).astype(ml_dtypes.bfloat16) for i in range(3)}
+    for folder in ("torch", "max"):
+        (tmp_path / folder).mkdir()
+    for name, array in torch.items():
+        np.save(tmp_path / "torch" / f"{name}.npy", array)
+    for name, narrow in other.items():
+        save_max_buffer(tmp_path / "max" / f"{name}.max", narrow, name)
+    found = align(read_dump(tmp_path / "torch"), read_dump(tmp_path / "max"))
+    assert pairs(found) == {(f"m.{i}.gelu", f"n.{i}.act3", "values") for i in range(3)}
+
+
 def test_far_values_do_not_pair_and_small_tensors_mean_nothing(tmp_path: Path) -> None:
     torch = {"a": values(4, 8), "b": np.ones((4, 8)), "c": np.array([1.0, 2.0, 3.0])}
     other = {"d": values(4, 8) * 2, "e": np.ones((4, 8)), "f": np.array([1.0, 2.0, 3.0])}
@@ -356,6 +371,14 @@ def test_reasons(tmp_path: Path) -> None:
     assert found["torch attn-input_0"] == "max has no input of this layer, only attn-output"
     assert found["torch sampler-output"] == (
         "max has no tensor of a layer like 'sampler', and none of its shape and values"
+    )
+
+
+def test_last_row_of_each_sequence_is_recognised(tmp_path: Path) -> None:
+    logits = values(2, 5, 9)
+    found = left(aligned(tmp_path, {"lm_head-output": logits}, {"lm_head-output": logits[:, -1], "x": values(3)}))
+    assert found["torch lm_head-output"] == (
+        "max has lm_head-output with shape (2, 9): only the last row of every 5 of 10"
     )
 
 

@@ -28,14 +28,14 @@ def test_ten_thousand_files_take_less_than_20_seconds(tmp_path: Path) -> None:
     torch.mkdir()
     other.mkdir()
     array = np.random.default_rng(0).standard_normal((4, 8)).astype(np.float32)
-    for number in range(5000):
+    for number in range(10_000):
         layer, part = divmod(number, 10)
         write_pt(torch / f"model.model.layers.{layer}.part{part}-output.pt", array + np.float32(number))
         save_max_buffer(other / f"model.layers.layers.{layer}.part{part}-output.max", array, "x")
     before = time.process_time()
     found = compare_tensors(torch, other, rtol=1e-6)
     assert time.process_time() - before < 20
-    assert (len(found.pairs), found.unpaired, found.first_failure) == (5000, (), 1)
+    assert (len(found.pairs), found.unpaired, found.first_failure) == (10_000, (), 1)
 
 
 def test_many_files_without_a_partner_take_less_than_20_seconds(tmp_path: Path) -> None:

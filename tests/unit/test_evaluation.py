@@ -31,6 +31,7 @@ from halfulp.compiler.registry import (
     unregister_kernel,
     unregister_op,
 )
+from halfulp.ops import pallas as pl
 from halfulp.ops.contract import CONTRACTS, Contract
 from halfulp.ops.logprobs_reference import log_probabilities_reference
 from halfulp.runtime.debug.evaluation import evaluate, evaluate_in_float64, operand_scale
@@ -135,6 +136,23 @@ def test_kernel_without_reference_is_named() -> None:
         assert trace.in_own_precision == ("plus_one",)
     finally:
         unregister_kernel("plus_one")
+
+
+def test_pallas_kernels_with_symbolic_sizes() -> None:
+    def add_one(x_ref: Any, y_ref: Any) -> None:
+        y_ref[...] = x_ref[...] + 1.0
+
+    def one_more(x: TensorValue) -> TensorValue:
+        block = pl.BlockSpec((4,), lambda i: i)
+        shape = pl.ShapeDtypeStruct(x.shape, x.dtype)
+        result: TensorValue = pl.pallas_call(add_one, shape, grid=(2,), in_specs=[block], out_specs=block)(x)
+        return result
+
+    def forward(x: TensorValue) -> list[TensorValue]:
+        return [one_more(value) for value in (x, ops.concat([x, x]), x[1:])]
+
+    trace = evaluate_in_float64(Graph("g", forward, [TensorType(F32, ["n"])]), [np.array([1, 2, 3], np.float32)])
+    assert [output.tolist() for output in trace.outputs] == [[2, 3, 4], [2, 3, 4, 2, 3, 4], [3, 4]]
 
 
 @pytest.mark.parametrize("dtype", [np.float32, ml_dtypes.bfloat16, np.float64])

@@ -56,6 +56,18 @@ CASES: dict[str, tuple[str, str, list[Any]]] = {
         "i32",
         [3],
     ),
+    "tile.lookup": (
+        "tile.lookup {dense<[0, 3, 5, -1, 2147483646]> : tensor<5xi32>} in dense<[1.5, 2.0, -0.5, 4.0]> : tensor<4xf32>"
+        " : tensor<5xi32> -> tensor<5xf32>",
+        "tensor<5xf32>",
+        [1.5, 4.0, 2.0, 4.0, -0.5],
+    ),
+    "tile.scale": (
+        "tile.scale {dense<[1.5, -3.0, 1.0, 1.0]> : tensor<4xf32>}, {dense<[2.0, -149.0, 200.0, -151.0]> : tensor<4xf32>}"
+        " : tensor<4xf32>",
+        "tensor<4xf32>",
+        [6.0, -3 * 2.0**-149, math.inf, 0.0],
+    ),
     "tile.select": (
         "tile.select {dense<[true, false]> : tensor<2xi1>}, {dense<[1, 2]> : tensor<2xi32>},"
         " {dense<[3, 4]> : tensor<2xi32>} : tensor<2xi1>, tensor<2xi32>, tensor<2xi32> -> tensor<2xi32>",

@@ -58,6 +58,64 @@ def test_ctrl_c_during_executions_leaves_the_model_usable() -> None:
     assert (run.stdout, run.stderr) == ("3 True\n", "")
 
 
+LOOPS = """
+def loop(name, step):
+    def forward(x):
+        return ops.while_loop([x], lambda v: v.reshape([]) < 1e30, lambda v: [step(v)])
+    return InferenceSession().load(Graph(name, forward, [TensorType(DType.float32, [1])]))
+
+one = np.ones(1, np.float32)
+"""
+
+
+def test_ctrl_c_ends_an_endless_loop() -> None:
+    run = run_python(
+        LOOPS
+        + textwrap.dedent(
+            """
+            model = loop("forever", lambda v: v * 1.0)
+            for wait in (0.1, 0.5):
+                interrupt_after(wait)
+                start = time.monotonic()
+                try:
+                    model(one)
+                except KeyboardInterrupt as error:
+                    print(type(error.__cause__), wait <= time.monotonic() - start < wait + 5)
+            print(loop("doubling", lambda v: v * 2.0)(one)[0].to_numpy() >= 1e30)
+            print(sys.unraisablehook is sys.__unraisablehook__)
+            """
+        )
+    )
+    assert (run.stdout, run.stderr) == ("<class 'NoneType'> True\n" * 2 + "[ True]\nTrue\n", "")
+
+
+def test_another_handler_and_another_thread() -> None:
+    """A handler may raise what it likes; loops of other threads go on, and signals of the main thread still come."""
+    run = run_python(
+        LOOPS
+        + textwrap.dedent(
+            """
+            class Alarm(Exception):
+                pass
+
+            def handle(number, frame):
+                raise Alarm(number == signal.SIGALRM)
+
+            signal.signal(signal.SIGALRM, handle)
+            model = loop("forever", lambda v: v * 1.0)
+            threading.Thread(target=lambda: model(one), daemon=True).start()
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            try:
+                model(one)
+            except Alarm as alarm:
+                print(alarm)
+            os._exit(0)
+            """
+        ).replace("print(alarm)", "print(alarm, flush=True)")
+    )
+    assert (run.stdout, run.stderr) == ("True\n", "")
+
+
 def test_ctrl_c_during_a_compilation_leaves_nothing_half_done(tmp_path: Path) -> None:
     run = run_python(
         """

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from halfulp import ops
-from halfulp.compiler import Dim, DType, Graph, TensorType, TensorValue
+from halfulp.compiler import Dim, DType, Graph, GraphTypeError, TensorType, TensorValue
 from halfulp.compiler.dims import parse_dim
 from halfulp.ops.promotion import promoted_dtype
 
@@ -137,3 +137,46 @@ def test_value_is_hashable_and_itself() -> None:
         assert {x: 1}[x] == 1
         assert x not in (None, "x")
         graph.output(x)
+
+
+def test_an_array_alone_has_its_own_type() -> None:
+    """Where no tensor says which type is meant; beside one, of a row of layer_norm too, that one does."""
+
+    def forward(x: TensorValue) -> list[TensorValue]:
+        return [
+            ops.exp(np.zeros((2, 1), np.float64)),
+            ops.exp(np.float32(0)),
+            ops.gather(x, np.array([[1, 0]]), 1),
+            ops.layer_norm(x, np.ones(2), np.zeros(2), 1e-5),
+            ops.concat([x, np.ones((1, 2), np.float32)]),
+        ]
+
+    with Graph("g", input_types=[TensorType(F32, ["n", 2])]) as graph:
+        values = forward(graph.inputs[0])
+        graph.output(*values)
+    assert [(value.dtype, value.shape) for value in values] == [
+        (F64, (Dim(2), Dim(1))),
+        (F32, ()),
+        (F32, (Dim("n"), Dim(1), Dim(2))),
+        (F32, (Dim("n"), Dim(2))),
+        (F32, (Dim("n") + 1, Dim(2))),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operand", "message"),
+    [
+        ([1, 0], "ops.gather: operand 'indices' must be a TensorValue, not [1, 0]; write np.array(...) around it"),
+        (
+            np.array([1j]),
+            "ops.gather: operand 'indices': numpy dtype complex128 has no halfulp element type; known: bool, int8, "
+            "int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64",
+        ),
+    ],
+)
+def test_what_is_no_array_of_ours_is_refused(operand: Any, message: str) -> None:
+    with Graph("g", input_types=[TensorType(F32, ["n", 2])]) as graph:
+        with pytest.raises(GraphTypeError) as caught:
+            ops.gather(graph.inputs[0], operand, 1)
+        graph.output(graph.inputs[0])
+    assert caught.value.message == message

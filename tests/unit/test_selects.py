@@ -17,7 +17,7 @@ from xdsl.parser import Parser
 from halfulp.compiler.codegen import probes, selects
 from halfulp.compiler.codegen.elf import undefined_symbols
 from halfulp.compiler.codegen.llvm import emit_llvm
-from halfulp.compiler.codegen.probes import STATE_INTRINSICS, TARGETS, texts
+from halfulp.compiler.codegen.probes import PERMUTING, SCALING, STATE_INTRINSICS, TARGETS, texts
 from halfulp.compiler.dialects import get_all_dialects
 from halfulp.compiler.errors import CompileError, NotFoundError
 from halfulp.compiler.passes.convert_loops_to_llvm import ConvertLoopsToLlvmPass
@@ -55,7 +55,8 @@ def test_table_agrees_with_llvm_on_a_sample(name: str) -> None:
         cpu=target.cpu, opt=2, reloc="pic", codemodel="small"
     )
     expected: dict[tuple[str, str], bool] = {}
-    safe = [(key, text) for key, text in texts() if key[0] not in STATE_INTRINSICS]
+    of_one_kind = (*STATE_INTRINSICS, SCALING, *PERMUTING.values())  # they end LLVM on other CPUs
+    safe = [(key, text) for key, text in texts() if not key[0].startswith(of_one_kind)]
     for key, text in safe[:: len(safe) // 150]:
         module = llvm_binding.parse_assembly(text, context=llvm_binding.create_context())
         does = not undefined_symbols(machine.emit_object(module))
@@ -201,6 +202,7 @@ def every_op() -> list[str]:
         ops.append(f"vector_ext.cast %{a} extf : T({a}) to T({b})")
         ops.append(f"vector_ext.cast %{b} truncf : T({b}) to T({a})")
     ops.append("vector_ext.cast %f64 truncf : T(f64) to T(f32)")
+    ops.append("vector_ext.lookup %i32 in dense<[1.0, 2.0]> : tensor<2xf32> : T(i32) -> T(f32)")
     return ops
 
 
@@ -228,7 +230,9 @@ def test_what_the_lowering_emits_selects(target: str, lanes: int) -> None:
         body = body.replace(f"T({element})", of(element))
     context, module = parse(f"func.func @f({arguments}, %n : index) {{\n{body}\nfunc.return\n}}")
     module.verify()
-    ConvertLoopsToLlvmPass(arch=target.partition("/")[0]).apply(context, module)
+    arch, _, bits = target.partition("/")
+    permutes = int(bits) if target in ("x86_64/256", "x86_64/512") else 0
+    ConvertLoopsToLlvmPass(arch=arch, permutes=permutes).apply(context, module)
     module.verify()
     text = emit_llvm(module, target=target)
     llvm_binding.parse_assembly(text).verify()

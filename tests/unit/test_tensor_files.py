@@ -185,6 +185,18 @@ def test_other_damaged_files(tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
     with pytest.raises(GraphError, match="cannot be read as"):
         read_tensors(tmp_path / "a.npy")
+    for header in (
+        b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1, -2)}",
+        b"{'descr': '<f4'",
+        b"{'shape': (\n",
+    ):
+        (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\0" * 8)
+        with pytest.raises(GraphError, match="cannot be read as"):
+            read_tensors(tmp_path / "a.npy")
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1099511627776,)}"  # 4 TiB
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\0" * 8)
+    with pytest.raises(GraphError, match="it does not have the size that its header says"):
+        read_tensors(tmp_path / "a.npy")
     np.save(tmp_path / "a.npy", np.array([1j]))
     with pytest.raises(GraphError, match="element type complex128 is not one of bool, integers and floats"):
         read_tensors(tmp_path / "a.npy")

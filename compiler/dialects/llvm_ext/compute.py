@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from abc import ABC
+from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import AnyFloat, IntegerType, VectorType, i1
 from xdsl.dialects.llvm import FastMathAttr
 from xdsl.dialects.utils import EnumAttribute
-from xdsl.ir import Attribute
 from xdsl.irdl import (
     AnyAttr,
     BaseAttr,
@@ -108,88 +108,68 @@ class SelectOp(IRDLOperation):
             )
 
 
-def _verify_cast(op_name: str, source: Attribute, result: Attribute, kinds: str) -> None:
-    """``kinds`` says which side is a float: ``"int float"``, ``"float int"`` or ``"float float"``."""
-    found = " ".join(
-        "float" if isinstance(element_of(t), AnyFloat) else "int" if isinstance(element_of(t), IntegerType) else "?"
-        for t in (source, result)
-    )
-    if found != kinds or lanes_of(source) != lanes_of(result):
-        raise VerifyException(f"{op_name}: cannot cast {source} to {result}")
+class Cast(IRDLOperation, ABC):
+    """What casts share. ``SIDES`` says what they are from and to: ints or floats, as many lanes of each."""
+
+    SIDES: ClassVar[tuple[Any, Any]]  # classes, and AnyFloat, which is a union of some
+
+    operand = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
+
+    def verify_(self) -> None:
+        source, result = self.operand.type, self.result.type
+        fits = all(isinstance(element_of(t), side) for t, side in zip((source, result), self.SIDES, strict=True))
+        if not fits or lanes_of(source) != lanes_of(result):
+            raise VerifyException(f"{self.name}: cannot cast {source} to {result}")
+
+
+class FloatCast(Cast, ABC):
+    """A cast between floats, with fastmath flags."""
+
+    SIDES: ClassVar = (AnyFloat, AnyFloat)
+
+    fastmathFlags = prop_def(FastMathAttr, default_value=NO_FLAGS)  # noqa: N815
+    irdl_options = (ParsePropInAttrDict(),)
 
 
 @irdl_op_definition
-class UIToFPOp(IRDLOperation):
+class UIToFPOp(Cast):
     """``uitofp``: an unsigned integer to a float, rounded to nearest even."""
 
     name = "llvm_ext.uitofp"
-    operand = operand_def()
-    result = result_def()
-    traits = traits_def(Pure())
-    assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
-
-    def verify_(self) -> None:
-        _verify_cast(self.name, self.operand.type, self.result.type, "int float")
+    SIDES: ClassVar = (IntegerType, AnyFloat)
 
 
 @irdl_op_definition
-class FPToSIOp(IRDLOperation):
+class FPToSIOp(Cast):
     """``fptosi``: truncates towards zero; a lane that does not fit is poison."""
 
     name = "llvm_ext.fptosi"
-    operand = operand_def()
-    result = result_def()
-    traits = traits_def(Pure())
-    assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
-
-    def verify_(self) -> None:
-        _verify_cast(self.name, self.operand.type, self.result.type, "float int")
+    SIDES: ClassVar = (AnyFloat, IntegerType)
 
 
 @irdl_op_definition
-class FPToUIOp(IRDLOperation):
+class FPToUIOp(Cast):
     """``fptoui``: truncates towards zero; a lane that does not fit is poison."""
 
     name = "llvm_ext.fptoui"
-    operand = operand_def()
-    result = result_def()
-    traits = traits_def(Pure())
-    assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
-
-    def verify_(self) -> None:
-        _verify_cast(self.name, self.operand.type, self.result.type, "float int")
+    SIDES: ClassVar = (AnyFloat, IntegerType)
 
 
 @irdl_op_definition
-class FPTruncOp(IRDLOperation):
-    """``fptrunc``: to a narrower float type, with fastmath flags."""
+class FPTruncOp(FloatCast):
+    """``fptrunc``: to a narrower float type."""
 
     name = "llvm_ext.fptrunc"
-    operand = operand_def()
-    fastmathFlags = prop_def(FastMathAttr, default_value=NO_FLAGS)  # noqa: N815
-    result = result_def()
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
-
-    def verify_(self) -> None:
-        _verify_cast(self.name, self.operand.type, self.result.type, "float float")
 
 
 @irdl_op_definition
-class FPExtOp(IRDLOperation):
-    """``fpext``: to a wider float type, with fastmath flags."""
+class FPExtOp(FloatCast):
+    """``fpext``: to a wider float type."""
 
     name = "llvm_ext.fpext"
-    operand = operand_def()
-    fastmathFlags = prop_def(FastMathAttr, default_value=NO_FLAGS)  # noqa: N815
-    result = result_def()
-    traits = traits_def(Pure())
-    irdl_options = (ParsePropInAttrDict(),)
-    assembly_format = "$operand attr-dict `:` type($operand) `to` type($result)"
-
-    def verify_(self) -> None:
-        _verify_cast(self.name, self.operand.type, self.result.type, "float float")
 
 
 @irdl_op_definition

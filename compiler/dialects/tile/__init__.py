@@ -51,7 +51,9 @@ from .shape import (
 )
 from .types import RefType
 
-Tile = Dialect("tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS, LookupOp, ScaleOp, *PRINTING_OPS], [RefType])
+Tile = Dialect(
+    "tile", [*KERNEL_OPS, *MEMORY_OPS, *SHAPE_OPS, *COMPUTE_OPS, LookupOp, ScaleOp, *PRINTING_OPS], [RefType]
+)
 
 __all__ = [
     "DEVICE",

@@ -448,7 +448,9 @@ class DotOp(IRDLOperation):
         if a.element_type != b.element_type or self.result.type != acc or not _widens(a.element_type, acc.element_type):
             raise VerifyException(f"tile.dot: element types {a.element_type}, {b.element_type} -> {self.result.type}")
         if len(self.counts) not in (0, 3):
-            raise VerifyException(f"tile.dot: counts are those of rows, columns and k: 3 or none, not {len(self.counts)}")
+            raise VerifyException(
+                f"tile.dot: counts are those of rows, columns and k: 3 or none, not {len(self.counts)}"
+            )
         _verify_flags("tile.dot", self.fastmath, acc)
 
 

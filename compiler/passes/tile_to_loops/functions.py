@@ -40,6 +40,7 @@ from .prints import lower_print, lower_print_tensor
 from .sharing import share_programs
 from .signatures import STATUS, lowered_types, private_function, still_well, take_block_arguments
 from .thread_arena import ArenaBlocks
+from .watch import goes_on
 
 FRAME_BYTES = 1 << 20
 """Stack that the blocks of a kernel may take; small threads have little more."""
@@ -293,8 +294,7 @@ class EntryLowering:
             tile.StoreOp: self._refuse_store,
         }
         lowering = BodyLowering(builder, self.lanes, self.entry.body, effects)
-        # after a failed check launches do nothing, and what a loop waits for would never come
-        lowering.goes_on = lambda: still_well(builder, block.args[0])
+        lowering.goes_on = lambda: goes_on(builder, block.args[0])
         bind_arguments(lowering, refs, block.args[2:])
         for earlier, ops in enumerate(self.layout.segments[: number + 1]):
             for op in ops:

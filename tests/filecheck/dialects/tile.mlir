@@ -79,6 +79,8 @@ tile.kernel @compute(%f: f32, %n: i32, %c: i1, %i: index) grid() axes [] {
   %m = tile.int_div floordivs %n, %n : i32
   %o = tile.shift right_logical %k, %k : tensor<2xi32>
   %u = tile.scale %x, %x : tensor<2x2xf32>
+  %y = tile.lookup %k in dense<[1.0, -2.5]> : tensor<2xf32> : tensor<2xi32> -> tensor<2xf32>
+  %z = tile.lookup %n in dense<0.5> : tensor<1xf32> : i32 -> f32
   %p = tile.reduce maximum %x axis 0 lanes 1 fastmath<nsz> : tensor<2x2xf32> -> tensor<2xf32>
   %q = tile.reduce add %k axis 0 lanes 64 : tensor<2xi32> -> i32
   %t = tile.reduce mul %x axis 1 lanes 64 count %i fastmath<reassoc> : tensor<2x2xf32> -> tensor<2xf32>
@@ -103,6 +105,8 @@ tile.kernel @compute(%f: f32, %n: i32, %c: i1, %i: index) grid() axes [] {
 // CHECK-NEXT:    %m = tile.int_div floordivs %n, %n : i32
 // CHECK-NEXT:    %o = tile.shift right_logical %k, %k : tensor<2xi32>
 // CHECK-NEXT:    %u = tile.scale %x, %x : tensor<2x2xf32>
+// CHECK-NEXT:    %y = tile.lookup %k in dense<[1.000000e+00, -2.500000e+00]> : tensor<2xf32> : tensor<2xi32> -> tensor<2xf32>
+// CHECK-NEXT:    %z = tile.lookup %n in dense<5.000000e-01> : tensor<1xf32> : i32 -> f32
 // CHECK-NEXT:    %p = tile.reduce maximum %x axis 0 lanes 1 fastmath<nsz> : tensor<2x2xf32> -> tensor<2xf32>
 // CHECK-NEXT:    %q = tile.reduce add %k axis 0 lanes 64 : tensor<2xi32> -> i32
 // CHECK-NEXT:    %t = tile.reduce mul %x axis 1 lanes 64 count %i fastmath<reassoc> : tensor<2x2xf32> -> tensor<2xf32>
@@ -119,6 +123,8 @@ func.func @main(%x: !tile.ref<[?, 8], f32, global>, %s: f32) {
   %n = tile.dim %x, 0 : !tile.ref<[?, 8], f32, global>
   tile.set_dim "rows", %n
   %b = tile.buffer ["2*rows + 1", "8"] : !tile.ref<[?, 8], f32, global>
+  %there = tile.buffer ["2*rows + 1", "8"] {halfulp.device = "gpu:0"} : !tile.ref<[?, 8], f32, global>
+  tile.transfer %b to %there : !tile.ref<[?, 8], f32, global> to !tile.ref<[?, 8], f32, global>
   tile.launch @memory grid(%n, %n) (%b, %s) : !tile.ref<[?, 8], f32, global>, f32
   func.return
 }
@@ -127,6 +133,8 @@ func.func @main(%x: !tile.ref<[?, 8], f32, global>, %s: f32) {
 // CHECK-NEXT:    %n = tile.dim %x, 0 : !tile.ref<[?, 8], f32, global>
 // CHECK-NEXT:    tile.set_dim "rows", %n
 // CHECK-NEXT:    %b = tile.buffer ["2*rows + 1", "8"] : !tile.ref<[?, 8], f32, global>
+// CHECK-NEXT:    %there = tile.buffer ["2*rows + 1", "8"] {halfulp.device = "gpu:0"} : !tile.ref<[?, 8], f32, global>
+// CHECK-NEXT:    tile.transfer %b to %there : !tile.ref<[?, 8], f32, global> to !tile.ref<[?, 8], f32, global>
 // CHECK-NEXT:    tile.launch @memory grid(%n, %n) (%b, %s) : !tile.ref<[?, 8], f32, global>, f32
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }

@@ -396,6 +396,60 @@ func.func @scale_doubles(%x: tensor<4xf64>) {
 
 // -----
 
+func.func @lookup_index(%i: tensor<4xi64>) {
+  %r = tile.lookup %i in dense<[1.0, 2.0]> : tensor<2xf32> : tensor<4xi64> -> tensor<4xf32>
+  func.return
+}
+
+// CHECK: tile.lookup: index must be of i32, not tensor<4xi64>
+
+// -----
+
+func.func @lookup_result(%i: tensor<4xi32>) {
+  %r = tile.lookup %i in dense<[1.0, 2.0]> : tensor<2xf32> : tensor<4xi32> -> f32
+  func.return
+}
+
+// CHECK: tile.lookup: the result must be tensor<4xf32>, not f32
+
+// -----
+
+func.func @lookup_length(%i: tensor<4xi32>) {
+  %r = tile.lookup %i in dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : tensor<4xi32> -> tensor<4xf32>
+  func.return
+}
+
+// CHECK: tile.lookup: table must have a power of two as its length, not 3
+
+// -----
+
+func.func @lookup_doubles(%i: tensor<4xi32>) {
+  %r = tile.lookup %i in dense<[1.0, 2.0]> : tensor<2xf64> : tensor<4xi32> -> tensor<4xf32>
+  func.return
+}
+
+// CHECK: tile.lookup: table must be a row of f32, not tensor<2xf64>
+
+// -----
+
+func.func @lookup_rows(%i: tensor<4xi32>) {
+  %r = tile.lookup %i in dense<[[1.0], [2.0]]> : tensor<2x1xf32> : tensor<4xi32> -> tensor<4xf32>
+  func.return
+}
+
+// CHECK: tile.lookup: table must be a row of f32, not tensor<2x1xf32>
+
+// -----
+
+func.func @lookup_infinity(%i: tensor<4xi32>) {
+  %r = tile.lookup %i in dense<"0x0000803F0000807F"> : tensor<2xf32> : tensor<4xi32> -> tensor<4xf32>
+  func.return
+}
+
+// CHECK: tile.lookup: table must hold finite numbers, not inf
+
+// -----
+
 func.func @reduce_axis(%x: tensor<4xf32>) {
   %b = tile.reduce add %x axis 1 lanes 1 : tensor<4xf32> -> f32
   func.return

@@ -15,6 +15,7 @@ func.func @ops(%m : memref<?xf32>, %a : vector<16xf32>, %b : vector<16xf32>, %i 
   %bits = vector_ext.bitmask %c : vector<16xi1> to i16
   vector_ext.prefetch %m[%x] : memref<?xf32>
   %p = vector_ext.scale %a, %b : vector<16xf32>
+  %q = vector_ext.lookup %k in dense<[1.0, -2.5]> : tensor<2xf32> : i32 -> f32
   func.return %g : vector<16xf32>
 }
 
@@ -32,6 +33,7 @@ func.func @ops(%m : memref<?xf32>, %a : vector<16xf32>, %b : vector<16xf32>, %i 
 // CHECK-NEXT:     %bits = vector_ext.bitmask %c : vector<16xi1> to i16
 // CHECK-NEXT:     vector_ext.prefetch %m[%x] : memref<?xf32>
 // CHECK-NEXT:     %p = vector_ext.scale %a, %b : vector<16xf32>
+// CHECK-NEXT:     %q = vector_ext.lookup %k in dense<[1.000000e+00, -2.500000e+00]> : tensor<2xf32> : i32 -> f32
 // CHECK-NEXT:     func.return %g : vector<16xf32>
 // CHECK-NEXT:   }
 
@@ -51,6 +53,7 @@ func.func @ops(%m : memref<?xf32>, %a : vector<16xf32>, %b : vector<16xf32>, %i 
 // GENERIC-NEXT:     %bits = "vector_ext.bitmask"(%c) : (vector<16xi1>) -> i16
 // GENERIC-NEXT:     "vector_ext.prefetch"(%m, %x) : (memref<?xf32>, index) -> ()
 // GENERIC-NEXT:     %p = "vector_ext.scale"(%a, %b) : (vector<16xf32>, vector<16xf32>) -> vector<16xf32>
+// GENERIC-NEXT:     %q = "vector_ext.lookup"(%k) <{table = dense<[1.000000e+00, -2.500000e+00]> : tensor<2xf32>}> : (i32) -> f32
 // GENERIC-NEXT:     "func.return"(%g) : (vector<16xf32>) -> ()
 // GENERIC-NEXT:   }) : () -> ()
 // GENERIC-NEXT: }) : () -> ()

@@ -222,3 +222,66 @@ func.func @scale_doubles(%a: f64) {
 }
 
 // CHECK: vector_ext.scale: value must be an f32 or a vector of 2, 4, 8 or 16 of them, not f64
+
+// -----
+
+func.func @lookup_index(%i: vector<4xi64>) {
+  %r = vector_ext.lookup %i in dense<[1.0, 2.0]> : tensor<2xf32> : vector<4xi64> -> vector<4xf32>
+  func.return
+}
+
+// CHECK: vector_ext.lookup: index must be of i32, not vector<4xi64>
+
+// -----
+
+func.func @lookup_result(%i: vector<4xi32>) {
+  %r = vector_ext.lookup %i in dense<[1.0, 2.0]> : tensor<2xf32> : vector<4xi32> -> f32
+  func.return
+}
+
+// CHECK: vector_ext.lookup: the result must be vector<4xf32>, not f32
+
+// -----
+
+func.func @lookup_length(%i: vector<4xi32>) {
+  %r = vector_ext.lookup %i in dense<[1.0, 2.0, 3.0]> : tensor<3xf32> : vector<4xi32> -> vector<4xf32>
+  func.return
+}
+
+// CHECK: vector_ext.lookup: table must have a power of two as its length, not 3
+
+// -----
+
+func.func @lookup_doubles(%i: vector<4xi32>) {
+  %r = vector_ext.lookup %i in dense<[1.0, 2.0]> : tensor<2xf64> : vector<4xi32> -> vector<4xf32>
+  func.return
+}
+
+// CHECK: vector_ext.lookup: table must be a row of f32, not tensor<2xf64>
+
+// -----
+
+func.func @lookup_rows(%i: vector<4xi32>) {
+  %r = vector_ext.lookup %i in dense<[[1.0], [2.0]]> : tensor<2x1xf32> : vector<4xi32> -> vector<4xf32>
+  func.return
+}
+
+// CHECK: vector_ext.lookup: table must be a row of f32, not tensor<2x1xf32>
+
+// -----
+
+func.func @lookup_infinity(%i: vector<4xi32>) {
+  %r = vector_ext.lookup %i in dense<"0x0000803F0000807F"> : tensor<2xf32> : vector<4xi32> -> vector<4xf32>
+  func.return
+}
+
+// CHECK: vector_ext.lookup: table must hold finite numbers, not inf
+
+// -----
+
+func.func @lookup_two_axes(%i: vector<2x2xi32>) {
+  %r = vector_ext.lookup %i in dense<[1.0, 2.0]> : tensor<2xf32> : vector<2x2xi32> -> vector<2x2xf32>
+  func.return
+}
+
+// CHECK: vector_ext.lookup: index must be a scalar or a fixed 1-D vector, not vector<2x2xi32>

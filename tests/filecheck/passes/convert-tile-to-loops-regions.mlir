@@ -29,6 +29,7 @@ func.func @main(%x: !tile.ref<[?], i64, global>, %p: !tile.ref<[1], i1, global>)
 // CHECK-LABEL: func.func private @main.0(%0: memref<?xi64>
 // CHECK:         scf.while () : () -> () {
 // CHECK:           %[[BYTE:[0-9]+]] = memref.load
+// CHECK:           func.call @watch_loop(
 // CHECK:           %[[FAILED:[0-9]+]] = memref.load %0[
 // CHECK-NEXT:      %[[WELL:[0-9]+]] = vector_ext.cmpi eq, %[[FAILED]]
 // CHECK-NEXT:      %[[BOTH:[0-9]+]] = arith.andi %{{[0-9]+}}, %[[WELL]] : i1

@@ -53,6 +53,17 @@ tile.kernel @memory_and_constants(%x: !tile.ref<[?], f32, global>, %y: !tile.ref
   tile.return
 }
 
+// What a place in a table is computed from: the table may lie in memory.
+tile.kernel @lookups(%x: !tile.ref<[8], f32, global>, %y: !tile.ref<[8], f32, global>) grid(%i of %n) axes [parallel] {
+  %b = tile.load %x : !tile.ref<[8], f32, global> -> tensor<8xf32>
+  %for_place = arith.addf %b, %b fastmath<nnan, nsz> : tensor<8xf32>
+  %place = tile.cast %for_place : tensor<8xf32> -> tensor<8xi32>
+  %entry = tile.lookup %place in dense<[1.0, 2.0]> : tensor<2xf32> : tensor<8xi32> -> tensor<8xf32>
+  %with_entry = arith.mulf %entry, %b fastmath<nnan, nsz> : tensor<8xf32>
+  tile.store %with_entry, %y : tensor<8xf32>, !tile.ref<[8], f32, global>
+  tile.return
+}
+
 // CHECK-LABEL: tile.kernel @always(
 // CHECK-NEXT: %b = tile.load %x : !tile.ref<[8], f32, global> -> tensor<8xf32>
 // CHECK-NEXT: %p = arith.mulf %b, %b fastmath<nnan,ninf,nsz> : tensor<8xf32>
@@ -95,3 +106,6 @@ tile.kernel @memory_and_constants(%x: !tile.ref<[?], f32, global>, %y: !tile.ref
 // CHECK-NEXT: %mask = tile.cmpf olt %again, %plain : tensor<8xf32> -> tensor<8xi1>
 // CHECK-NEXT: tile.store %not_reached, %y mask %mask : tensor<8xi1> : tensor<8xf32>, !tile.ref<[8], f32, global>
 // CHECK-NEXT: tile.return
+// CHECK-LABEL: tile.kernel @lookups(
+// CHECK: %for_place = arith.addf %b, %b fastmath<nsz> : tensor<8xf32>
+// CHECK: %with_entry = arith.mulf %entry, %b fastmath<nnan,nsz> : tensor<8xf32>
