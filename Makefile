@@ -17,6 +17,10 @@ help:
 	@echo "make clean   remove .venv and everything built"
 
 setup: $(STAMP)
+ifeq ($(origin PYTHON),command line)
+	@test "`$(BIN)/python --version`" = "`$(PYTHON) --version`" || { echo "PYTHON=$(PYTHON) has no effect: .venv has \
+	`$(BIN)/python --version` and not `$(PYTHON) --version`; run make clean first"; exit 1; }
+endif
 
 # The stamp is younger than pyproject.toml when nothing has to be installed.
 $(STAMP): pyproject.toml

@@ -26,9 +26,9 @@ STATUS_WORDS = 19
 """i64 words of the status buffer: launch + 1 (0 while nothing failed), program, check, then up to 4 values. Four more
 are the most threads that this execution may use, set by the caller (0 is one), the lock of the words before, and two
 addresses, set by the caller, too: of the function that prints (0: nothing is printed), and of the threads' arenas
-(`CompiledGraph.thread_arena_bytes` for each). Then the address of a function ``void ()`` that loops call now and then (0:
-none), and how many rounds are left until they do. The last ones are the grid of a launch with checks, if it has no more
-axes than that."""
+(`CompiledGraph.thread_arena_bytes` for each). Then the address of a function ``void ()`` that loops call now and then
+(0: none), and how many rounds are left until they do. The last ones are the grid of a launch with checks, if it has no
+more axes than that."""
 STATUS_LAUNCH, STATUS_PROGRAM, STATUS_CHECK, STATUS_VALUES, STATUS_THREADS, STATUS_LOCK = 0, 1, 2, 3, 7, 8
 STATUS_PRINT = 9
 STATUS_ARENAS = 10

@@ -49,7 +49,7 @@ from .fastmath_region import FastmathRegion
 from .graph_inputs import checked_input_types, input_names_for
 from .kernel_call import match_call, match_parameters
 from .locations import Located, location_attribute, location_of, user_location
-from .op_call import check_arity, check_devices, infer_types, operand_role
+from .op_call import Flags, call_flags, check_arity, check_devices, infer_types, operand_role
 from .opdef import OpDef
 from .options import ordered_flags, parse_fastmath
 from .regions import OpenBlocks
@@ -59,7 +59,6 @@ from .values import BufferValue, TensorValue, Weight
 
 TensorLike: TypeAlias = TensorValue | Weight
 Forward: TypeAlias = "Callable[..., TensorValue | Sequence[TensorValue] | None]"
-Flags: TypeAlias = "str | Iterable[str] | None"
 GraphOperation: TypeAlias = (
     ConstantOp | RegisteredOp | CondOp | WhileOp | LoadOp | StoreOp | PrintOp | PrintTextOp | OutputOp
 )
@@ -106,7 +105,7 @@ class Graph:
         self.blocks = OpenBlocks(self._op.body.block)
         self._symbols = {symbol for input_type in types for symbol in input_type.symbols}
         self.region_flags: frozenset[str] | None = None
-        self._accelerators: dict[DeviceRef, str] = {}
+        self._devices = {input_type.device for input_type in types}
         self._weights: dict[str, tuple[Weight, TensorValue]] = {}
         # A BufferValue for each BufferType, a TensorValue for any other; so that both can be used without a cast.
         self.inputs: tuple[Any, ...] = tuple(map(self.value, self.blocks.root.args))
@@ -158,9 +157,9 @@ class Graph:
         return frozenset(self._symbols)
 
     @property
-    def accelerators(self) -> Mapping[DeviceRef, str]:
-        """The devices other than the host that results of ops are on, each with a first one, for messages."""
-        return self._accelerators
+    def devices(self) -> frozenset[DeviceRef]:
+        """The devices that its inputs and the results of its ops are on."""
+        return frozenset(self._devices)
 
     @property
     def outputs(self) -> tuple[TensorValue, ...]:
@@ -231,6 +230,7 @@ class Graph:
                 raise GraphError(f"{subject}: output() is called inside {place}; return the values from it instead")
             outputs = [self.operand(value, subject, f"output {i}") for i, value in enumerate(values)]
         self.insert(OutputOp([value.ssa for value in outputs]))
+        self._drop_unused_weights()
 
     def fastmath(self, *flags: str | Iterable[str]) -> FastmathRegion:
         """A region whose ops carry these flags, whatever the options say: ``with g.fastmath("nsz", "contract"):``.
@@ -325,7 +325,7 @@ class Graph:
             check_devices(subject, op, types)
             result_types = infer_types(op, types, matched)
             is_float = any(t.dtype.is_float for t in (*types, *result_types))
-            flags = self._flags(subject, fastmath, op.fastmath and is_float)
+            flags = call_flags(subject, fastmath, self.region_flags, allowed=op.fastmath and is_float)
             defines = self._new_symbols(result_types) if op.defines_symbols else []
             self._check_defines(subject, defines)
             self._check_symbols(subject, result_types, defines)
@@ -369,7 +369,8 @@ class Graph:
             defines = [symbol for symbol in self._new_symbols(out_types) if symbol in computed]
             self._check_defines(subject, defines)
             self._check_symbols(subject, out_types, defines)
-            flags = self._flags(subject, fastmath, any(t.dtype.is_float for t in (*types, *out_types)))
+            is_float = any(t.dtype.is_float for t in (*types, *out_types))
+            flags = call_flags(subject, fastmath, self.region_flags, allowed=is_float)
         attributes = {key: parameter_attribute(value) for key, value in call.parameters.items()}
         ssa = [value.ssa for value in operands]
         kind = InplaceCustomOp if inplace else CustomOp
@@ -397,9 +398,14 @@ class Graph:
 
     def _finish(self, result: TensorValue | Sequence[TensorValue] | None) -> None:
         """Make what the forward function returned the outputs; None if it called `output` itself."""
+        if result is None and self._output_op is None:
+            raise GraphError(
+                f"graph {self.name!r}: its forward function returned None; return its outputs, one or a list",
+                user_location(),
+            )
         if result is None:
-            _ = self.outputs
-        elif isinstance(result, list | tuple):
+            return
+        if isinstance(result, list | tuple):
             self.output(*result)
         else:
             self.output(result)  # type: ignore[arg-type]
@@ -420,10 +426,7 @@ class Graph:
         if isinstance(op, RegisteredOp):
             self._symbols.update(op.defined_symbols)
         values = [self.value(result) for result in op.results]
-        for value in values:
-            if not value.device.is_host:
-                subject = f"the result of ops.{op.callee.data}" if isinstance(op, RegisteredOp) else op.name
-                self._accelerators.setdefault(value.device, subject)
+        self._devices.update(value.device for value in values)
         return values
 
     def value(self, ssa: SSAValue) -> Any:
@@ -464,16 +467,13 @@ class Graph:
         self._weights[weight.name] = (weight, value)
         return value
 
-    def _flags(self, subject: str, own: Flags, allowed: bool) -> frozenset[str] | None:
-        if own is None:
-            return self.region_flags if allowed else None
-        flags = parse_fastmath(own, f"{subject}: fastmath")
-        if flags and not allowed:
-            raise GraphError(
-                f"{subject}: fastmath flags ({', '.join(ordered_flags(flags))}) stand on floats only, "
-                "and it computes none; leave fastmath out"
-            )
-        return flags
+    def _drop_unused_weights(self) -> None:
+        """Weights that only a branch used whose building failed, or an op that was refused, are none of the graph's."""
+        used = {operand for op in self._op.body.walk() for operand in op.operands}
+        for name, (_, value) in list(self._weights.items()):
+            if value.ssa not in used:
+                del self._weights[name]
+                value.ssa.owner.detach()
 
     def _new_symbols(self, types: Sequence[TensorType]) -> list[str]:
         """Symbols that stand alone in one of the shapes and are not known yet, in order."""

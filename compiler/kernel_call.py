@@ -143,8 +143,8 @@ def _check_type(subject: str, what: str, spec: OperandSpec, given: TensorType, d
 def _check_mutable(subject: str, spec: OperandSpec, given: TensorType) -> None:
     if spec.mutable and not isinstance(given, BufferType):
         raise GraphTypeError(
-            f"{subject}: operand {spec.name!r} is changed by the kernel, so it must be a buffer, not a tensor; make it an "
-            "input of the graph of type BufferType"
+            f"{subject}: operand {spec.name!r} is changed by the kernel, so it must be a buffer, not a tensor; make it "
+            "an input of the graph of type BufferType"
         )
     if isinstance(given, BufferType) and not spec.mutable:
         raise GraphTypeError(

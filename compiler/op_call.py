@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from .errors import GraphError, GraphTypeError
 from .opdef import OpDef
+from .options import ordered_flags, parse_fastmath
 from .types import TensorType, shape_text
+
+Flags: TypeAlias = "str | Iterable[str] | None"
+"""Fastmath flags as a user gives them."""
 
 
 def operand_role(names: Sequence[str], index: int) -> str:
@@ -39,6 +43,23 @@ def check_devices(subject: str, op: OpDef, types: Sequence[TensorType]) -> None:
                 f"{subject}: {first} is on {types[0].device} and {other} on {given.device}; move one of them with "
                 f"ops.transfer_to(x, {types[0].device!r})"
             )
+
+
+def call_flags(subject: str, own: Flags, of_region: frozenset[str] | None, *, allowed: bool) -> frozenset[str] | None:
+    """The fastmath flags of a call: its own, else those of the region around it; None leaves them to the options.
+
+    Raises:
+        GraphError: an unknown flag, or flags of its own where none are ``allowed``, since it computes no float.
+    """
+    if own is None:
+        return of_region if allowed else None
+    flags = parse_fastmath(own, f"{subject}: fastmath")
+    if flags and not allowed:
+        raise GraphError(
+            f"{subject}: fastmath flags ({', '.join(ordered_flags(flags))}) stand on floats only, "
+            "and it computes none; leave fastmath out"
+        )
+    return flags
 
 
 def infer_types(op: OpDef, types: Sequence[TensorType], parameters: Mapping[str, Any]) -> Sequence[TensorType]:

@@ -90,6 +90,7 @@ class CompileOptions:
         if unknown := changes.keys() - current.keys():
             raise GraphTypeError(
                 f"CompileOptions has no option {quoted_list(sorted(unknown))}; options: {', '.join(current)}"
+                f"{near_names(min(unknown), current)}"
             )
         return CompileOptions(**{**current, **changes})
 

@@ -124,10 +124,16 @@ def lower(module: ModuleOp, stage: str, options: CompileOptions, target: Target,
     """
     start, stages = stage_of(module), _stages_to(target)
     if start not in stages:
-        raise CompileError(f"the module is at stage {start}, from which no way leads to {target.name}")
+        raise CompileError(
+            f"the module is at stage {start}, from which no way leads to {target.name}; "
+            "give a module of an earlier stage, graph or tile"
+        )
     first, last = stages.index(start), stages.index(stage)
     if first > last:
-        raise CompileError(f"the module is at stage {start} and cannot go back to {stage}")
+        raise CompileError(
+            f"the module is at stage {start} and cannot go back to {stage}; stages from there are "
+            f"{', '.join(stages[first:])}"
+        )
     _mark_contraction(module, start, options)
     passes = get_all_passes()
     for number in range(first, last + 1):

@@ -85,8 +85,8 @@ class PtxKernel:
 class HostKernel:
     """A kernel that runs on the host: ``symbol`` of ``object_code`` launches it once.
 
-    It is a function as the segments of a `CompiledGraph` are, whose buffers are the kernel's arguments and then the sizes
-    of the grid; a scalar lies in memory (an index as an i64). ``prints`` are the kernel's own, by number.
+    It is a function as the segments of a `CompiledGraph` are, whose buffers are the kernel's arguments and then the
+    sizes of the grid; a scalar lies in memory (an index as an i64). ``prints`` are the kernel's own, by number.
     """
 
     name: str

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from xdsl.ir import Block, Operation, SSAValue
 
 from .errors import GraphError
+from .locations import Located
+
+MOST_NESTED = 64
+"""Regions inside each other. The passes walk them by recursion, which Python ends at about twice as many."""
 
 
 class OpenBlocks:
@@ -32,9 +36,22 @@ class OpenBlocks:
         """The region that is being built; None outside of all."""
         return self._places.get(self.current)
 
+    def inside(self, block: Block, place: str) -> AbstractContextManager[None]:
+        """Adds ops to ``block`` inside the ``with``; ``place`` names it in messages.
+
+        Raises:
+            GraphError: too many regions are open.
+        """
+        with Located():
+            if len(self._open) > MOST_NESTED:
+                raise GraphError(
+                    f"{place} would be inside {MOST_NESTED} other branches and loops, and no more may be nested; "
+                    "carry the values through one loop"
+                )
+        return self._inside(block, place)
+
     @contextmanager
-    def inside(self, block: Block, place: str) -> Iterator[None]:
-        """Adds ops to ``block`` inside the ``with``; ``place`` names it in messages."""
+    def _inside(self, block: Block, place: str) -> Iterator[None]:
         self._places[block] = place
         self._open.append(block)
         try:

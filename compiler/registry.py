@@ -174,7 +174,8 @@ EXECUTORS = "halfulp.executor"
 Executor: TypeAlias = "Callable[[Graph, CompileOptions, Any], Callable[..., Sequence[Any]]]"
 """Compiles a graph and gives a function from arrays to buffers, which raises `FailedCheckError` for a failed check.
 
-The last argument is what the graph's ``DeviceRef.GPU(0)`` stands for: the ``device`` of the buffers that come; else None.
+The last argument is what the graph's ``DeviceRef.GPU(0)`` stands for: the ``device`` of the buffers that come; else
+None.
 """
 
 _executors: list[Executor] = []
@@ -223,8 +224,8 @@ def find_kernel(name: str, subject: str) -> KernelDef:
     if kernel is None:
         raise NotFoundError(
             f"{subject}: no kernel is registered under that name{near_names(name, _kernels) or '.'} "
-            f"Registered: {quoted_list(sorted(_kernels))}. To add one, import the module that registers it, or decorate "
-            f"a kernel with @halfulp.ops.pallas.register_kernel({name!r}, operands=..., outputs=...)"
+            f"Registered: {quoted_list(sorted(_kernels))}. To add one, import the module that registers it, or "
+            f"decorate a kernel with @halfulp.ops.pallas.register_kernel({name!r}, operands=..., outputs=...)"
         )
     return kernel
 

@@ -77,6 +77,19 @@ class TensorValue(GraphValue, TensorOperators):
                 "choose between values with ops.where, or between computations with ops.cond"
             )
 
+    def __float__(self) -> NoReturn:
+        self._refuse_number("float")
+
+    def __int__(self) -> NoReturn:
+        self._refuse_number("int")
+
+    def _refuse_number(self, kind: str) -> NoReturn:
+        with Located():
+            raise GraphTypeError(
+                f"{self!r} has no elements while the graph is built, so it is no Python {kind}; keep it as a tensor, "
+                "show it with .print(), or make it an output"
+            )
+
 
 class BufferValue(GraphValue):
     """Memory of the caller's that a graph reads and changes: an input of type `BufferType`.

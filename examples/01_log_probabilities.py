@@ -20,7 +20,7 @@ TOP = 5
 
 
 def show(prompt: str, result: Any, pieces: dict[str, str]) -> None:
-    """A line for each token: its text, its log-probability, and the most probable alternatives."""
+    """A line for each token: its text, its log-probability, and the most probable tokens at its place."""
     print(f"\n{prompt!r}")
     for token, top in zip(result.sampled_token_ids, result.top_log_probabilities, strict=True):
         best = [f"{pieces[str(other)]!r} {top[other]:.2f}" for other in list(top)[:TOP]]
@@ -45,7 +45,6 @@ def main() -> None:
     stored = np.load(DATA / "smollm2_logits.npz")
     offsets, tokens, sampled = (stored[name] for name in ("input_row_offsets", "tokens", "sampled_tokens"))
     logits = stored["logits"].astype(np.float32)
-
     start = time.perf_counter()
     graph = log_probabilities_ragged_graph(DeviceRef.CPU(), levels=3)  # keeps 2**3 - 1 top tokens
     model = InferenceSession(devices=[CPU()]).load(graph)
@@ -62,6 +61,7 @@ def main() -> None:
         batch_top_n=[TOP] * len(sampled),
         batch_echo=[True] * len(sampled),
     )
+    print(f"token, log-probability, and the {TOP} most probable tokens at its place")
     for prompt, result in zip(texts["prompts"], results, strict=True):
         show(prompt, result, texts["pieces"])
     print(f"\nlargest difference from float64: {largest_difference(logits, offsets, results):.1e}")

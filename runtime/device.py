@@ -33,9 +33,7 @@ class Device:
     @property
     def heap(self) -> DeviceHeap:
         """The memory of a device that is not the host."""
-        raise GraphError(
-            f"{self!r} is no accelerator, so no buffer can be copied there; make one with Accelerator(...)"
-        )
+        raise GraphError(f"{self!r} is no accelerator, so no buffer can be on it; make one with Accelerator(...)")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Device) and repr(self) == repr(other)

@@ -118,7 +118,7 @@ class InferenceSession:
         from halfulp.compiler.graph import Graph
 
         if not isinstance(graph, Graph):
-            raise GraphTypeError(f"load() takes a Graph, not {type(graph).__name__}")
+            raise GraphTypeError(f"load() takes a Graph, not {type(graph).__name__}; load_compiled() takes a file")
         if options is not None and not isinstance(options, CompileOptions):
             raise GraphTypeError(f"load(options=...) takes a CompileOptions, not {options!r}")
         devices = self._devices_of(graph)
@@ -201,5 +201,5 @@ def _places(graph: Graph) -> Iterator[tuple[str, DeviceRef]]:
         yield f"weight '{name}'", weight.device
     for index, value in enumerate(graph.outputs):
         yield f"output {index}", value.device
-    for device, subject in graph.accelerators.items():
-        yield subject, device
+    for device in sorted(graph.devices, key=str):
+        yield "a value between ops", device

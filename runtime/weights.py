@@ -19,6 +19,9 @@ from .memory import Array
 if TYPE_CHECKING:
     from halfulp.compiler.ptx_artifact import CompiledPtx
 
+SHOWN_NAMES = 5
+"""The most names of weights that nobody asked for in one message."""
+
 
 class Declared(Protocol):
     """What is known of a weight before it has content: a graph's `Weight`, or its entry in a compiled graph."""
@@ -79,9 +82,12 @@ def check_names(graph: str, declared: Iterable[Declared], registry: Mapping[str,
     """Check that a registry has all weights and nothing else. GraphError if not."""
     names = [weight.name for weight in declared]
     if missing := [name for name in names if name not in registry]:
+        unused = [name for name in registry if name not in names][:SHOWN_NAMES]
+        remedy = (
+            f"unused in it: {quoted_list(unused)}" if unused else "pass them in weights_registry"
+        )
         raise GraphError(
-            f"graph '{graph}' needs weights that the registry does not have: {quoted_list(missing)}; "
-            "pass them in weights_registry"
+            f"graph '{graph}' needs weights that the registry does not have: {quoted_list(missing)}; {remedy}"
         )
     for name in registry:
         if name not in names:

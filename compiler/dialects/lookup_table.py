@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import cast
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, TensorType, f32
 from xdsl.utils.exceptions import VerifyException
@@ -18,7 +19,7 @@ def table_of(values: Sequence[float]) -> TableAttr:
 
 def entries_of(table: TableAttr) -> tuple[float, ...]:
     """The numbers in a table that `verify_table` accepts."""
-    return tuple(map(float, table.get_values()))
+    return tuple(cast("Sequence[float]", table.get_values()))
 
 
 def verify_table(op_name: str, table: TableAttr) -> None:

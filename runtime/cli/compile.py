@@ -58,22 +58,24 @@ def _print_usage(graph: Graph, options: CompileOptions, target: str | None) -> N
     """A line for each kernel, to stderr, since a stage may go to stdout."""
     from halfulp.compiler.codegen.ptx import DEFAULT_ARCHITECTURE
     from halfulp.compiler.codegen.ptxas import assemble
-    from halfulp.compiler.pipeline import emit
+    from halfulp.compiler.pipeline import emit, faults_of_passes
 
     arch = target or DEFAULT_ARCHITECTURE
-    _, usage = assemble(emit(graph.module.clone(), "ptx", options, arch), arch)
+    with faults_of_passes():
+        text = emit(graph.module.clone(), "ptx", options, arch)
+    _, usage = assemble(text, arch)
     for kernel in usage:
         click.echo(kernel, err=True)
 
 
 def _print_stage(graph: Graph, stage: str, options: CompileOptions, target: str | None, output: str | None) -> None:
     from halfulp.compiler.errors import near_names
-    from halfulp.compiler.pipeline import ALL_STAGES, emit
+    from halfulp.compiler.pipeline import ALL_STAGES, emit, faults_of_passes
 
     if stage not in ALL_STAGES:
         hint = near_names(stage, ALL_STAGES) or f"; stages are {', '.join(ALL_STAGES)}"
         raise click.UsageError(f"--emit: there is no stage '{stage}'{hint}")
-    with _progress_bar(graph.name) as progress:
+    with _progress_bar(graph.name) as progress, faults_of_passes():
         text = emit(graph.module.clone(), stage, options, target, progress).rstrip("\n") + "\n"
     if output is None:
         click.echo(text, nl=False)

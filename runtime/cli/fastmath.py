@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,10 +149,23 @@ def _bisections(asked: Asked) -> list[Bisection]:
         for result in found.modes
         if result.same_as is None and any(output.differing for output in result.outputs)
     ]
-    return [
-        bisect_flags(asked.graph, asked.inputs, mode=mode, baseline=asked.baseline, weights=asked.inputs)
-        for mode in wanted
-    ]
+    with _progress_bar(wanted) as shown:
+        return [
+            bisect_flags(asked.graph, asked.inputs, mode=mode, baseline=asked.baseline, weights=asked.inputs)
+            for mode in shown
+        ]
+
+
+@contextmanager
+def _progress_bar(modes: list[str]) -> Iterator[Iterable[str]]:
+    """The modes, with a bar on stderr that follows them; none where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield modes
+        return
+    with click.progressbar(
+        modes, label="searching", file=sys.stderr, item_show_func=lambda mode: mode, show_eta=False
+    ) as bar:
+        yield bar
 
 
 def _write_page(asked: Asked, html: str) -> None:

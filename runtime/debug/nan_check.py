@@ -58,21 +58,27 @@ class NonFinite:
         return bool(self.nan_count if kind == "NaN" else self.inf_count)
 
 
-def non_finite(array: Array) -> NonFinite | None:
-    """What is not finite in an array of floats; None if all is."""
+def non_finite(array: Array, allow_inf: bool = False) -> NonFinite | None:
+    """What is not finite in an array of floats; None if all is. ``allow_inf``: ``first`` is a NaN if there is one."""
     flat = array.reshape(-1)
     nan_count = inf_count = 0
     first: int | None = None
+    first_nan: int | None = None
     for start in range(0, flat.size, PIECE):
         piece = flat[start : start + PIECE]
         finite = np.isfinite(piece)
         if finite.all():
             continue
-        nans = int(np.count_nonzero(np.isnan(piece)))
+        is_nan = np.isnan(piece)
+        nans = int(np.count_nonzero(is_nan))
         nan_count += nans
         inf_count += int(np.count_nonzero(~finite)) - nans
         if first is None:
             first = start + int(np.argmin(finite))
+        if first_nan is None and nans:
+            first_nan = start + int(np.argmax(is_nan))
+    if allow_inf and first_nan is not None:
+        first = first_nan
     if first is None:
         return None
     index = tuple(int(i) for i in np.unravel_index(first, array.shape))
@@ -159,7 +165,7 @@ class NanCheck:
     def _look(self, number: int, array: Array) -> None:
         self._runs[number] += 1
         self._found.pop(number, None)  # of the round before
-        found = non_finite(array)
+        found = non_finite(array, self._allow_inf)
         if found is None:
             return
         self._found[number] = found

@@ -52,6 +52,20 @@ def misbuilt():
     return Graph("misbuilt", lambda x: x + "text", [vector])
 """
 
+PRINTING = """\
+from halfulp.compiler import DType, Graph, TensorType
+from halfulp.ops import pallas as pl
+
+
+def noisy(x_ref, y_ref):
+    pl.debug_print("{}", x_ref[0])
+    y_ref[...] = x_ref[...]
+
+
+call = pl.pallas_call(noisy, pl.ShapeDtypeStruct((4,), "float32"))
+graph = Graph("g", lambda x: call(x), [TensorType(DType.float32, [4])])
+"""
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -218,6 +232,14 @@ def test_machine_code_for_a_gpu_and_what_its_kernels_take() -> None:
     assert re.fullmatch(
         r"kernel_add: \d+ registers, 0 bytes of shared memory, 0 of stack, 0 of spill stores, 0 of spill loads\n",
         result.stderr,
+    )
+
+
+@pytest.mark.parametrize("wanted", [["--emit", "ptx"], ["--ptxas-info"]])
+def test_a_kernel_that_prints_is_refused_in_one_line(folder: Path, wanted: list[str]) -> None:
+    (folder / "printing.py").write_text(PRINTING)
+    assert error_of("printing.py:graph", "--target", "sm_90", *wanted) == (
+        "tile.print: kernel @noisy prints, which it cannot do on a GPU; run it on the CPU"
     )
 
 

@@ -119,7 +119,7 @@ def test_sizes_are_checked_as_on_the_host() -> None:
 def test_a_session_without_the_device_is_refused() -> None:
     graph = Graph("g", lambda x: ops.exp(x.to(DeviceRef.GPU(1))).to(HOST), [tensor("n", device=HOST)])
     assert raised(GraphError, lambda: load(graph)) == (
-        "graph 'g': the result of ops.transfer_to is on gpu:1, but the session has only emulated gpu:0, cpu; build the "
+        "graph 'g': a value between ops is on gpu:1, but the session has only emulated gpu:0, cpu; build the "
         "graph for a device of the session"
     )
     np.testing.assert_array_equal(load(graph, DEVICE, OTHER)(np.zeros(2, np.float32))[0].to_numpy(), [1, 1])
@@ -165,8 +165,8 @@ def test_the_interpreter_runs_transfers_too() -> None:
 def test_a_graph_that_moves_values_is_no_graph_of_the_host() -> None:
     graph = Graph("g", lambda x: ops.transfer_to(x, GPU), [tensor("n", device=HOST)])
     assert raised(CompileError, lambda: compile_graph(graph)) == (
-        "graph 'g' moves values between devices, and code for the host alone reaches no other; load it in a session with "
-        "an accelerator, or compile it with --target"
+        "graph 'g' moves values between devices, and code for the host alone reaches no other; load it in a session "
+        "with an accelerator, or compile it with --target"
     )
 
 

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 from differential import Array
+from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from ptx_runs import PtxGraph, check_ptx
-from tile_programs import CONTROL, ELEMENTWISE, MEMORY, ORDERED_OPS, SHAPES, build, programs
+from random_kernels import FAMILIES, programs
+from tile_programs import build
 from xdsl.dialects.builtin import f32
 
 from halfulp import ops
@@ -20,20 +22,10 @@ from halfulp.compiler.interpreter import InterpreterResult
 from halfulp.compiler.tile_builder import KernelBuilder, Value
 from halfulp.runtime.cuda.emulator import DataRaceError
 
-FAMILIES = {
-    "elementwise": ELEMENTWISE,
-    "shapes": {**ELEMENTWISE, **SHAPES},
-    "memory": MEMORY,
-    "ordered": {**MEMORY, **ORDERED_OPS},
-    "control": {**MEMORY, **SHAPES, **ORDERED_OPS, **CONTROL},
-}
-EXAMPLES = settings.default.max_examples * 8 // 100 if settings.default is not None else 8
-"""A few of each family; more of them with HYPOTHESIS_PROFILE=explore."""
-
 
 @pytest.mark.parametrize("family", FAMILIES)
 @given(data=st.data())
-@settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(8), suppress_health_check=list(HealthCheck))
 def test_random_kernels(family: str, data: st.DataObject) -> None:
     program = data.draw(programs(FAMILIES[family]))
     check_ptx(program.module, program.arrays, blocks=data.draw(st.sampled_from([1, 2, 61])))

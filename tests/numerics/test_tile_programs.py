@@ -11,20 +11,13 @@ from differential import WIDTHS, Array, Run, check_both_ways
 from effort import examples
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tile_programs import CONTROL, DTYPES, ELEMENTWISE, MEMORY, ORDERED_OPS, SHAPES, build, programs
+from random_kernels import FAMILIES, programs
+from tile_programs import DTYPES, build
 from xdsl.dialects.builtin import IndexType, TensorType, f32, i1, i8, i32, i64
 from xdsl.ir import Attribute
 from xdsl.utils.exceptions import DiagnosticException
 
 from halfulp.compiler.tile_builder import KernelBuilder, Value
-
-FAMILIES = {
-    "elementwise": ELEMENTWISE,
-    "shapes": {**ELEMENTWISE, **SHAPES},
-    "memory": MEMORY,
-    "ordered": {**MEMORY, **ORDERED_OPS},
-    "control": {**MEMORY, **SHAPES, **ORDERED_OPS, **CONTROL},
-}
 
 
 @pytest.mark.parametrize("family", FAMILIES)

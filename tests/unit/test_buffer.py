@@ -347,14 +347,12 @@ def test_devices() -> None:
     assert (str(CPU()), repr(CPU())) == ("cpu", "CPU()")
     elsewhere = Device(DeviceRef.GPU(0))
     assert elsewhere != CPU()
-    assert raised(GraphError, lambda: buffer.to(elsewhere)) == (
-        "Device(DeviceRef.GPU(0)) is no accelerator, so no buffer can be copied there; make one with Accelerator(...)"
-    )
+    for place in (lambda: buffer.to(elsewhere), lambda: Buffer(DType.float32, (2,), elsewhere)):
+        assert raised(GraphError, place) == (
+            "Device(DeviceRef.GPU(0)) is no accelerator, so no buffer can be on it; make one with Accelerator(...)"
+        )
     assert raised(GraphTypeError, lambda: buffer.to("cpu")) == (  # type: ignore[arg-type]
         "Buffer.to() takes a device such as CPU(), not 'cpu'"
-    )
-    assert raised(GraphTypeError, lambda: Buffer(DType.float32, (2,), elsewhere)) == (
-        "Buffer() makes host memory, so its device must be CPU(), not Device(DeviceRef.GPU(0))"
     )
 
 

@@ -18,7 +18,9 @@ from halfulp.compiler import (
     HalfulpError,
     TensorType,
     TensorValue,
+    Weight,
 )
+from halfulp.compiler.regions import MOST_NESTED
 from halfulp.runtime import InferenceSession
 
 F32, F64, I32, I64, BOOL = (DType(n) for n in ("float32", "float64", "int32", "int64", "bool"))
@@ -264,3 +266,41 @@ def test_output_and_sizes_that_the_data_decides_are_refused_inside() -> None:
             f"ops.nonzero: defines the size 'count', which is not possible inside {place}, since "
             "memory is laid out before that runs; define it before, and use the result inside"
         )
+
+
+def test_a_weight_of_a_branch_that_raised_is_not_asked_for() -> None:
+    def fails(x: TensorValue) -> TensorValue:
+        raise ZeroDivisionError(str(Weight("lost", F32, [3]) * Weight("kept", F32, [3]) + ops.rebind(x, [3])))
+
+    with Graph("g", input_types=[VECTOR, FLAG]) as graph:
+        x, p = graph.inputs
+        with pytest.raises(ZeroDivisionError):
+            ops.cond(p, [x.type], lambda: fails(x), lambda: x)
+        with pytest.raises(GraphError, match=r"must be one bool"):
+            ops.cond(Weight("flags", DType.bool, [3]), [x.type], lambda: x, lambda: x)
+        graph.output(ops.rebind(x, [3]) + Weight("kept", F32, [3]))
+    assert list(graph.weights) == ["kept"]
+    (result,) = InferenceSession().load(graph, weights_registry={"kept": X}).execute(X, np.array(True))
+    assert np.array_equal(result.to_numpy(), X + X)
+
+
+def nested(depth: int) -> Graph:
+    def inner(x: TensorValue, p: TensorValue, left: int) -> TensorValue:
+        if not left:
+            return x + 1
+        return ops.cond(p, [x.type], lambda: inner(x, p, left - 1), lambda: x * 2)[0]  # nests
+
+    return Graph("g", lambda x, p: inner(x, p, depth), [VECTOR, FLAG])
+
+
+def test_regions_are_nested_up_to_a_limit() -> None:
+    (result,) = InferenceSession().load(nested(MOST_NESTED)).execute(X, np.array(True))
+    assert np.array_equal(result.to_numpy(), X + 1)
+    with pytest.raises(GraphError) as caught:
+        nested(MOST_NESTED + 1)
+    place = f"{__file__}:{line_of('# nests')}"
+    assert caught.value.message == (
+        f"then_fn of ops.cond at {place} would be inside 64 other branches and loops, and no more may be nested; "
+        "carry the values through one loop"
+    )
+    assert str(caught.value.location) == place

@@ -130,7 +130,10 @@ def test_forward_function(result: Any) -> None:
 def test_forward_may_call_output_itself() -> None:
     graph = Graph("g", lambda x: Graph.current().output(x, x), [X])
     assert [value.type for value in graph.outputs] == [X, X]
-    with pytest.raises(GraphError, match=r"^graph 'g' has no outputs yet; end it with output\(\.\.\.\)$"):
+    message = (
+        r"^graph 'g': its forward function returned None; return its outputs, one or a list\n  at .*test_graph.py:"
+    )
+    with pytest.raises(GraphError, match=message):
         Graph("g", lambda x: None, [X])
 
 
@@ -455,6 +458,17 @@ def test_number_of_operands() -> None:
             graph.apply(JOIN, [])
         with refused("ops.test_join: operand 1 must be a TensorValue or a Weight, not 2", GraphTypeError):
             graph.apply(JOIN, [x, 2])
+
+
+@pytest.mark.parametrize("kind", [int, float])
+def test_a_value_as_a_number(kind: Any) -> None:
+    (x,) = Graph("g", input_types=[X]).inputs
+    with refused(
+        f"TensorValue(dtype=float32, shape=[n, 4], device=cpu) has no elements while the graph is built, so it is no "
+        f"Python {kind.__name__}; keep it as a tensor, show it with .print(), or make it an output",
+        GraphTypeError,
+    ):
+        kind(x)
 
 
 def test_truth_of_a_value() -> None:

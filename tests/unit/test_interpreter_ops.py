@@ -63,7 +63,8 @@ CASES: dict[str, tuple[str, str, list[Any]]] = {
         [1.5, 4.0, 2.0, 4.0, -0.5],
     ),
     "tile.scale": (
-        "tile.scale {dense<[1.5, -3.0, 1.0, 1.0]> : tensor<4xf32>}, {dense<[2.0, -149.0, 200.0, -151.0]> : tensor<4xf32>}"
+        "tile.scale {dense<[1.5, -3.0, 1.0, 1.0]> : tensor<4xf32>}, "
+        "{dense<[2.0, -149.0, 200.0, -151.0]> : tensor<4xf32>}"
         " : tensor<4xf32>",
         "tensor<4xf32>",
         [6.0, -3 * 2.0**-149, math.inf, 0.0],

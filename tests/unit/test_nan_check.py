@@ -229,6 +229,8 @@ def test_allowed_infinities() -> None:
     assert failure(load(forward), f32(0, 1)).op == "log"
     error = failure(load(forward, allow_inf=True), f32(0, 1))
     assert error.message.startswith("model 'g': op 'sub' made 1 NaN and 0 inf, ")
+    error = failure(load(lambda x: ops.log(x), allow_inf=True), f32(0, 1, -1))
+    assert error.message.startswith("model 'g': op 'log' made 1 NaN and 1 inf, the first, nan, at [2] of its result")
     model = load(lambda x: ops.log(x), allow_inf=True)
     (y,) = model.execute(f32(0, 1))
     assert y.to_numpy().tolist() == [-INF, 0]

@@ -9,7 +9,17 @@ import numpy as np
 import pytest
 
 from halfulp import ops
-from halfulp.compiler import Dim, DType, Graph, GraphError, GraphTypeError, HalfulpError, TensorType, TensorValue
+from halfulp.compiler import (
+    Dim,
+    DType,
+    Graph,
+    GraphError,
+    GraphTypeError,
+    HalfulpError,
+    NotFoundError,
+    TensorType,
+    TensorValue,
+)
 
 F32, F16, I32, U8, BOOL = DType.float32, DType.float16, DType.int32, DType.uint8, DType.bool
 Build = Callable[..., Any]
@@ -520,5 +530,10 @@ def test_iteration_over_a_symbol() -> None:
 
 
 def test_op_outside_of_a_graph() -> None:
-    with pytest.raises(LookupError, match=r"No graph found for ops\.constant"):
+    with pytest.raises(LookupError) as caught:
         ops.constant(1.0, F32)
+    assert type(caught.value) is NotFoundError
+    assert caught.value.message == (
+        "No graph found for ops.constant: it must be called inside 'with Graph(...) as g:', or in the forward function "
+        "of a Graph"
+    )

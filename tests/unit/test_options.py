@@ -115,7 +115,8 @@ def test_replace_keeps_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     changed = options.replace(threads=1)
     assert changed.key() == options.key()
     assert changed.threads == 1
-    with pytest.raises(GraphTypeError, match=r"^CompileOptions has no option 'thread'; options: fp_contract, "):
+    message = r"^CompileOptions has no option 'thread'; options: fp_contract, .*; did you mean 'threads'\?$"
+    with pytest.raises(GraphTypeError, match=message):
         options.replace(thread=1)
 
 

@@ -8,6 +8,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from halfulp.runtime.cli import main
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -22,8 +25,18 @@ def block(language: str) -> str:
 
 def test_python_example(capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(block("python"), "README.md", "exec"), {})
-    (shown,) = re.findall(r"^It prints `(.*?)`", README, flags=re.MULTILINE)
+    (shown,) = re.findall(r"^Saved as `model.py`, it prints `(.*?)`", README, flags=re.MULTILINE)
     assert capsys.readouterr().out == f"{shown}\n"
+
+
+@pytest.mark.parametrize("command", ["explain", "fastmath --mode on --mode fast --bisect"])
+def test_commands_on_the_python_example(command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(block("python"), encoding="utf-8")
+    name, *options = command.split()
+    assert f"`halfulp {name} model.py:graph" in README
+    result = CliRunner().invoke(main, [name, "model.py:graph", *options])
+    assert (result.exit_code, result.stderr) == (0, "")
 
 
 def test_filecheck_example(pytester: pytest.Pytester) -> None:

@@ -89,7 +89,7 @@ def test_graph_for_a_device_that_the_session_lacks(graph: Graph, subject: str) -
 def test_arguments_of_the_wrong_type() -> None:
     session = InferenceSession()
     assert raised(GraphTypeError, lambda: session.load("identity")) == (  # type: ignore[arg-type]
-        "load() takes a Graph, not str"
+        "load() takes a Graph, not str; load_compiled() takes a file"
     )
     assert raised(GraphTypeError, lambda: session.load(identity(), {"fp_contract": "off"})) == (  # type: ignore[arg-type]
         "load(options=...) takes a CompileOptions, not {'fp_contract': 'off'}"

@@ -31,6 +31,11 @@ GOOD = {"layer.scale": np.zeros((2, 3), np.float32), "layer.bias": np.zeros(2, n
             "pass them in weights_registry",
         ),
         (
+            {"layer.bias": None, "layer.bais": np.zeros(2, np.float32)},
+            GraphError,
+            "graph 'g' needs weights that the registry does not have: 'layer.bias'; unused in it: 'layer.bais'",
+        ),
+        (
             {"layer.scal": np.ones(1, np.float32)},
             GraphError,
             "graph 'g' has no weight 'layer.scal'; did you mean 'layer.scale' or 'layer.bias'?",

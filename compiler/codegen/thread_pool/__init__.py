@@ -1,7 +1,7 @@
 """The thread pool as LLVM text: one object per process, which compiled graphs call by symbol.
 
-It is a fork-join pool: ``halfulp_parallel_for(threads, count, body, context)`` calls ``body(context, round, thread)`` for
-every round 0 .. count - 1 and returns when all are done. The calling thread works too. One call at a time owns the
+It is a fork-join pool: ``halfulp_parallel_for(threads, count, body, context)`` calls ``body(context, round, thread)``
+for every round 0 .. count - 1 and returns when all are done. The calling thread works too. One call at a time owns the
 workers (a *region*); a call that finds them busy, a call from inside a body, and a call for one thread or one round
 do all rounds themselves. Nobody ever waits for a worker that has not joined, so a worker that sleeps, starts late or
 could not be started costs time only.

@@ -54,7 +54,7 @@ def _permuted(b: FunctionLowering, index: SSAValue, table: Sequence[float], regi
     found = parts[0]
     if len(parts) == 2:
         bit = b.emit(llvm.AndOp, (wide, b.integer(wide.type, register)), wide.type)
-        found = b.select(b.icmp("eq", bit, b.integer(wide.type, 0)), *parts)
+        found = b.select(b.icmp("eq", bit, b.integer(wide.type, 0)), found, parts[1])
     return found if lanes == register else shuffle(b, found, found, range(lanes), VectorType(f32, [lanes]))
 
 

@@ -160,7 +160,8 @@ def _scale(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], la
 
 def _lookup(builder: LoopBuilder, op: Operation, operands: Sequence[SSAValue], lanes: int) -> SSAValue:
     assert isinstance(op, tile.LookupOp)
-    return builder.emit(vector_ext.LookupOp(*operands, op.table))
+    (index,) = operands
+    return builder.emit(vector_ext.LookupOp(index, op.table))
 
 
 _TILE_OPS: dict[type[Operation], Lower] = {
