@@ -469,11 +469,12 @@ class Graph:
 
     def _drop_unused_weights(self) -> None:
         """Weights that only a branch used whose building failed, or an op that was refused, are none of the graph's."""
+        root = self.blocks.root
         used = {operand for op in self._op.body.walk() for operand in op.operands}
-        for name, (_, value) in list(self._weights.items()):
-            if value.ssa not in used:
-                del self._weights[name]
-                value.ssa.owner.detach()
+        for op in list(root.ops):
+            if isinstance(op, WeightOp) and op.result not in used:
+                del self._weights[op.weight_name.data]
+                root.detach_op(op)
 
     def _new_symbols(self, types: Sequence[TensorType]) -> list[str]:
         """Symbols that stand alone in one of the shapes and are not known yet, in order."""

@@ -49,7 +49,7 @@ def _through_f64(
 
 
 def _bounded(steps: Steps, x: Value) -> Value:
-    return steps.k.binary("maximum", x, -_FARTHEST)
+    return steps.at_least(x, -_FARTHEST)
 
 
 def _sigmoid(steps: Steps, call: OpCall, x: Value) -> Value:
@@ -63,10 +63,9 @@ def _times_sigmoid(steps: Steps, x: Value, slope: Value) -> Value:
 
 
 def _smooth_gelu(steps: Steps, call: OpCall, x: Value) -> Value:
-    k = steps.k
     if call.parameters["approximate"] == "quick":
         return _times_sigmoid(steps, x, 1.702 * x)
-    near = k.binary("minimum", _bounded(steps, x), _FARTHEST)
+    near = steps.at_most(_bounded(steps, x), _FARTHEST)
     cubic = steps.fma(near * near, near * 0.044715, near)
     return _times_sigmoid(steps, x, 2 * math.sqrt(2 / math.pi) * cubic)
 

@@ -6,8 +6,9 @@ about t near 0 and sqrt(2 / pi) far out.
 
 The numbers from 0 to 15 are cut where t + 1 has another exponent or other two leading bits: 16 intervals, the first
 [0, 1/4), the last [13, 15). In each ``q(t) = max(c, s) + s p(s)`` with s = t - center, p of degree 5. The center of the
-first is 0 and its c is 0, so q keeps its relative error there; elsewhere s is less than c. The other centers are near
-the middle, where q is within 2^-35 of a float, c; below 1 + 1/4 of the left end from 7 on, so that s stays below c.
+first is 0 and so is its c: there the maximum is s, and q keeps its relative error down to t = 0. Elsewhere it is c. The
+other centers are near the middle of the interval, from 7 on 5/4 right of its left end, so that s stays below c; and
+where q is within 2^-35 of a float, which is c.
 """
 
 from __future__ import annotations
@@ -82,9 +83,8 @@ _SHIFT = 1.5 * 2.0**23 + 127 + _LIFT
 
 def exact_gelu(k: TileBuilder, x: Value) -> Value:
     """gelu of f32, within 2 ulp; -0 at -inf, NaN of NaN."""
-    steps, size = Steps(k, "gelu"), k.unary("absf", x)
-    t = k.select(size > _FARTHEST, _FARTHEST, size)
-    raised = _ratio_times_power(steps, t)
+    steps = Steps(k, "gelu")
+    raised = _ratio_times_power(steps, steps.at_most(k.unary("absf", x), _FARTHEST))
     return steps.fma(raised, -(2.0 ** -(_LIFT + 1)), k.select(x < 0.0, -0.0, x))
 
 

@@ -6,7 +6,7 @@ input that the kernel writes to is copied first, since the caller's array must n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,12 +58,18 @@ class Plan:
 
 
 def emit_call(
-    entry: EntryBuilder, plan: Plan, operands: Sequence[Value], outputs: Sequence[Value], prefix: str = ""
+    entry: EntryBuilder,
+    plan: Plan,
+    operands: Sequence[Value],
+    outputs: Sequence[Value],
+    prefix: str = "",
+    in_place: Collection[int] = (),
 ) -> None:
     """Emits the launches of a call.
 
     ``operands`` are the inputs, then the sizes of the grid that are tensors; ``outputs`` are those of the kernel. The
-    name of the kernel gets ``prefix`` in front.
+    name of the kernel gets ``prefix`` in front. An input that the kernel writes to is a copy, unless it is one of those
+    numbered ``in_place``, which belong to the caller to be changed.
     """
     mapping, kernel = plan.mapping, plan.kernel
     count = len(mapping.inputs)
@@ -77,7 +83,7 @@ def emit_call(
         else:
             emit_fill(entry, output, pad_of(block.dtype))
     for number, block in enumerate(mapping.inputs):
-        if number in kernel.written:
+        if number in kernel.written and number not in in_place:
             copy = entry.buffer([str(size) for size in block.shape] or ["1"], block.dtype.to_element_type())
             emit_copy(entry, inputs[number], copy)
             inputs[number] = copy

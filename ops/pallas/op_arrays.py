@@ -36,9 +36,10 @@ class OpArray:
     ``x.shape`` has ints and `Dim`, ``x[i]`` is an element as an `OpScalar`, if the array holds integers.
     """
 
-    def __init__(self, build: OpBuild, tensor: TensorType, memory: Value) -> None:
+    def __init__(self, build: OpBuild, tensor: TensorType, memory: Value, *, mutable: bool = False) -> None:
         self.type = tensor
         self.memory = memory
+        self.mutable = mutable
         self._build = build
 
     @property
@@ -96,9 +97,9 @@ class OpBuild:
         self.entry = entry
         self._made: list[OpArray] = []
 
-    def array(self, tensor: TensorType, memory: Value) -> OpArray:
-        """An operand."""
-        return OpArray(self, tensor, memory)
+    def array(self, tensor: TensorType, memory: Value, *, mutable: bool = False) -> OpArray:
+        """An operand; ``mutable``: kernels change the caller's memory, not a copy."""
+        return OpArray(self, tensor, memory, mutable=mutable)
 
     def _new(self, tensor: TensorType) -> OpArray:
         made = self.array(tensor, self.entry.buffer(dim_texts(tensor), tensor.dtype.to_element_type()))
@@ -136,7 +137,15 @@ class OpBuild:
             )
         outputs = [self._new(t) for t in prepared.output_types]
         memory = [array.memory for array in operands], [array.memory for array in outputs]
-        emit_call(self.entry, prepared.plan, *memory, prefix="" if call.name == self.name else self.name)
+        in_place = [number for number, array in enumerate(operands) if array.mutable]
+        for number in prepared.plan.kernel.written.intersection(in_place):
+            if list(operands).count(operands[number]) > 1:
+                raise fault(
+                    f"op {self.name!r}: kernel {call.name!r} writes to args[{number}], which is another of its "
+                    "operands, too, and no copy, since it is mutable; pass it once"
+                )
+        prefix = "" if call.name == self.name else self.name
+        emit_call(self.entry, prepared.plan, *memory, prefix=prefix, in_place=in_place)
         return outputs
 
     def finish(self, returned: Any, call: KernelCall, outputs: Sequence[Value]) -> None:

@@ -70,7 +70,8 @@ def register_kernel(
 
     Args:
         operands, outputs, parameters: what a call gives and gets. Sizes that operands and outputs name are matched over
-            the whole call.
+            the whole call. What a kernel writes to an operand that is ``mutable`` changes the memory of the caller of
+            `ops.inplace_custom`; of any other operand it gets a copy, if it writes to it.
         dims: sizes that follow from parameters and from other sizes: functions of both, as mappings by name.
         computed: sizes that only the data decides: functions of the operands (and parameters, by keyword), which may
             call `pallas_call` and return an integer that they have read, ``x[i]``.
@@ -189,7 +190,8 @@ class _Op:
         """Emits the launches that fill the outputs."""
         build = OpBuild(self.name, entry)
         with self._emitting(build):
-            arrays = [build.array(t, value) for t, value in zip(call.operands, operands, strict=True)]
+            given = zip(call.operands, operands, call.kernel.operands, strict=True)
+            arrays = [build.array(t, value, mutable=spec.mutable) for t, value, spec in given]
             build.finish(self.run(call, arrays), call, outputs)
 
     def build_dims(self, entry: EntryBuilder, call: KernelCall, operands: Sequence[Value], /) -> dict[str, Value]:

@@ -256,6 +256,35 @@ def test_branches_and_loops_are_decided_by_values_on_the_device() -> None:
         both.check([sign * np.abs(floats(6))])
 
 
+def test_a_loop_goes_to_the_device_and_back_in_each_round() -> None:
+    def graph(device: DeviceRef) -> Graph:
+        def body(t: TensorValue) -> TensorValue:
+            return (ops.exp(t.to(device)) * 0.5).to(HOST) + 1.0
+
+        def small(t: TensorValue) -> TensorValue:
+            return ops.reshape(ops.sum(t), []) < 50.0
+
+        return Graph("g", lambda x: ops.while_loop([x], small, body), [tensor("n", device=HOST)])
+
+    (there_and_back,) = load(graph(GPU))(np.zeros(3, np.float32))
+    (alone,) = InferenceSession().load(graph(HOST))(np.zeros(3, np.float32))
+    assert there_and_back.to_numpy().tobytes() == alone.to_numpy().tobytes()
+
+
+def test_what_was_compiled_is_found_on_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HALFULP_CACHE", "1")
+    monkeypatch.setenv("HALFULP_CACHE_DIR", str(tmp_path / "cache"))
+    steps: list[str] = []
+    results = []
+    for _ in range(2):
+        graph = Graph("g", lambda x: ops.exp(ops.transfer_to(x * 3.0, GPU)), [tensor("n", device=HOST)])
+        steps.clear()
+        model = load(graph, progress=lambda done, total, step: steps.append(step))
+        results.append(back(model(floats(6))[0]).tobytes())
+    assert steps == ["loaded"]
+    assert results[0] == results[1]
+
+
 def test_sizes_that_only_the_data_decides() -> None:
     both = BothDevices(lambda device: Graph("g", lambda x: ops.nonzero(x, "found") * 2, [tensor("n", device=device)]))
     for array in (np.zeros(5, np.float32), np.array([0, 1, 0, 2], np.float32), np.ones(300, np.float32)):

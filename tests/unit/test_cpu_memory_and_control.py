@@ -619,6 +619,12 @@ def test_unknown_architecture_is_refused() -> None:
     assert caught.value.message == expected
 
 
+def test_unknown_width_of_permutations_is_refused() -> None:
+    with pytest.raises(CompileError) as caught:
+        ConvertLoopsToLlvmPass(permutes=128).apply(Context(), ModuleOp([]))
+    assert caught.value.message == "convert-loops-to-llvm: permutes must be one of 0, 256, 512, not 128"
+
+
 def test_aarch64_saves_and_sets_its_own_state_register() -> None:
     text = emit_llvm(lowered("func.func @f() attributes {halfulp.entry} { func.return }", arch="aarch64"))
     calls = [line.strip() for line in text.splitlines() if "call" in line and "define" not in line]

@@ -17,6 +17,7 @@ import pytest
 from fake_cuda import FakeCuda, Result
 
 from halfulp.runtime import Accelerator, DeviceError, OutOfDeviceMemoryError
+from halfulp.runtime import device as devices
 from halfulp.runtime.cuda import staging
 from halfulp.runtime.cuda.cuda_driver import CudaDriver, open_gpu
 from halfulp.runtime.cuda.errors import CudaError, CudaOutOfMemoryError
@@ -30,6 +31,12 @@ def install(monkeypatch: pytest.MonkeyPatch, driver: Any) -> None:
     monkeypatch.setitem(sys.modules, "cuda", package)
     monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
     monkeypatch.setitem(sys.modules, "cuda.bindings.driver", driver)
+
+
+@pytest.fixture(autouse=True)
+def no_open_devices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A GPU that other tests have opened is not found again here, nor one of these tests elsewhere."""
+    monkeypatch.setattr(devices, "_heaps", {})
 
 
 @pytest.fixture

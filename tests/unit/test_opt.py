@@ -111,6 +111,24 @@ def test_error_is_a_short_message(opt: Opt, case: str) -> None:
     assert opt(text, *arguments) == (status, "", message)
 
 
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        (
+            "graph",
+            "the module is at stage loops and cannot go back to graph; stages from there are loops, llvm, ll, asm\n",
+        ),
+        (
+            "ptx",
+            "the module is at stage loops, from which no way leads to nvptx64/sm_90; give a module of an earlier "
+            "stage, graph or tile\n",
+        ),
+    ],
+)
+def test_stages_that_the_input_cannot_reach(opt: Opt, stage: str, message: str) -> None:
+    assert opt(SQUARE, "--emit", stage) == (1, "", message)
+
+
 def test_missing_file_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["no/such.mlir"]) == 1
     assert capsys.readouterr().err == "halfulp-opt: error: no/such.mlir: No such file or directory\n"
