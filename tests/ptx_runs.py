@@ -174,16 +174,6 @@ class PtxGraph:
         """On the emulated GPU; all buffers of the entry function, in its order."""
         return run_entry(self.module, self.launches, self._buffers(operands), self._dims(operands))
 
-    def outputs(self, result: machine.InterpreterResult) -> list[Array]:
-        """The results of the graph, in their own types and shapes."""
-        found = []
-        for spec, array in zip(self.specs, result.arrays, strict=True):
-            if spec.role is BufferRole.OUTPUT:
-                assert array is not None
-                shape = array.shape if spec.shape else ()
-                found.append(array.view(spec.dtype.to_numpy()).reshape(shape))
-        return found
-
     def _dims(self, operands: Sequence[Array]) -> dict[str, int]:
         return {
             str(dim): size
