@@ -246,6 +246,36 @@ def test_a_buffer_extent_must_fit(dim: str, problem: str, parse_tile: Parse) -> 
     assert str(error.value) == f"@main: extent '{dim}' of a tile.buffer {problem.format(type=ref_type)}"
 
 
+def test_a_transfer_copies_in_row_major_order(parse_tile: Parse) -> None:
+    module = parse_tile("""
+    func.func @main(%x: !tile.ref<[2, 3], i32, global>, %y: !tile.ref<[6], i32, global>) {
+      tile.transfer %x to %y : !tile.ref<[2, 3], i32, global> to !tile.ref<[6], i32, global>
+      func.return
+    }""")
+    x, y = np.arange(6, dtype=np.int32).reshape(2, 3), np.zeros(6, np.int32)
+    interpret(module, "main", [x, y])
+    assert y.tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_prints_are_kept_in_the_order_of_the_program(parse_tile: Parse) -> None:
+    module = parse_tile("""
+    tile.kernel @show(%x: !tile.ref<[2], i32, global>) grid(%p of %n) axes [ordered] {
+      %b = tile.load %x : !tile.ref<[2], i32, global> -> tensor<2xi32>
+      tile.print "{} of {}" values %p, %b : index, tensor<2xi32> as ["i64", "i32"]
+      tile.return
+    }
+    func.func @main(%x: !tile.ref<[2], i32, global>) {
+      %two = arith.constant 2 : index
+      tile.launch @show grid(%two) (%x) : !tile.ref<[2], i32, global>
+      tile.print_tensor %x, "x" as "i32" : !tile.ref<[2], i32, global>
+      func.return
+    }""")
+    printed = interpret(module, "main", [np.array([5, 7], np.int32)]).printed
+    assert [one.line for one in printed[:2]] == ["0 of [5 7]", "1 of [5 7]"]
+    assert (printed[2].site.text, printed[2].site.is_tensor) == ("x", True)
+    assert printed[2].arrays[0].tolist() == [5, 7]
+
+
 def test_arguments_of_the_entry_are_references(parse_tile: Parse) -> None:
     module = parse_tile("func.func @main(%n: index) {\n  func.return\n}")
     with pytest.raises(InterpreterError) as error:

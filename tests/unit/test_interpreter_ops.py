@@ -215,8 +215,9 @@ ELSEWHERE = {
     },
     "test_interpreter_order.py": {"tile.top_merge"},
     "test_interpreter_kernels.py": {
-        *("tile.kernel", "tile.launch", "tile.return", "tile.buffer", "tile.set_dim", "tile.check"),
+        *("tile.kernel", "tile.launch", "tile.return", "tile.buffer", "tile.set_dim", "tile.check", "tile.transfer"),
         *("scf.if", "scf.for", "scf.while", "scf.index_switch", "func.return", "scf.yield", "scf.condition"),
+        *("tile.print", "tile.print_tensor"),
     },
 }
 
