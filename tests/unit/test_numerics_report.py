@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -89,15 +88,6 @@ def test_contraction_without_places_has_text_and_attribute() -> None:
     entry = Contraction("add", None, 0, "mul", None, False, DType.float64, frozenset())
     assert str(entry) == "add fused with its operand 0, the mul; float64, flags: none"
     assert Contraction.from_attribute(entry.to_attribute()) == entry
-
-
-def test_example_of_the_documentation(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (Path(__file__).parents[2] / "docs" / "numerics.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"^```python\n(.*?)^```$", page, flags=re.MULTILINE | re.DOTALL)
-    exec(compile(code, "numerics.md", "exec"), {})
-    assert capsys.readouterr().out == (
-        "numerics.md:8: add fused with its operand 0, the mul of numerics.md:8; float32, flags: none\n"
-    )
 
 
 @pytest.mark.parametrize("by_region", [True, False])
