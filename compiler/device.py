@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal, SupportsIndex
 
-from .errors import GraphError
+from .errors import GraphError, GraphTypeError
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,9 @@ class DeviceRef:
 
         Raises:
             GraphError: the number is negative.
+            GraphTypeError: it is no integer.
         """
-        number = operator.index(index)
-        if number < 0:
-            raise GraphError(f"DeviceRef.GPU() counts devices from 0, got {number}")
-        return cls("gpu", number)
+        return cls("gpu", device_number("DeviceRef.GPU()", index))
 
     @classmethod
     def parse(cls, text: str) -> DeviceRef:
@@ -65,3 +63,19 @@ class DeviceRef:
 
 HOST = DeviceRef.CPU()
 """The host."""
+
+
+def device_number(subject: str, index: SupportsIndex) -> int:
+    """A number that counts devices from 0, checked; ``subject`` begins the messages.
+
+    Raises:
+        GraphError: it is negative.
+        GraphTypeError: it is no integer.
+    """
+    try:
+        number = operator.index(index)
+    except TypeError:
+        raise GraphTypeError(f"{subject} takes the number of a device, an int, not {index!r}") from None
+    if number < 0:
+        raise GraphError(f"{subject} counts devices from 0, got {number}")
+    return number

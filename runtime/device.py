@@ -6,11 +6,10 @@ is the i-th accelerator of the session that loads the graph.
 
 from __future__ import annotations
 
-import operator
 import threading
 from typing import TYPE_CHECKING, SupportsIndex
 
-from halfulp.compiler.device import DeviceRef
+from halfulp.compiler.device import DeviceRef, device_number
 from halfulp.compiler.errors import GraphError
 
 if TYPE_CHECKING:
@@ -74,6 +73,7 @@ class Accelerator(Device):
 
     Raises:
         GraphError: a negative number.
+        GraphTypeError: a number that is no integer.
         DeviceError: there is no such GPU, no driver, or no ``cuda-bindings``; the message says which.
 
     >>> Accelerator(emulated=True)
@@ -83,9 +83,7 @@ class Accelerator(Device):
     __slots__ = ("_heap", "emulated")
 
     def __init__(self, id: SupportsIndex = 0, *, emulated: bool = False) -> None:
-        number = operator.index(id)
-        if number < 0:
-            raise GraphError(f"Accelerator() counts devices from 0, got {number}")
+        number = device_number("Accelerator()", id)
         super().__init__(DeviceRef.GPU(number))
         self.emulated = emulated
         self._heap = _heap_of(number, emulated)

@@ -23,8 +23,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 LEFT_OUT = (
-    "matmul in other element types than its first, ops that state examples in others than their first and last, rows and "
-    "vectors of more than 257 elements, all combinations of special values (257 of them are taken), random graphs"
+    "matmul in other element types than its first, ops that state examples in others than their first and last, rows "
+    "and vectors of more than 257 elements, all combinations of special values (257 of them are taken), random graphs"
 )
 """What the tests in tests/emulated do not run on the emulated accelerator."""
 

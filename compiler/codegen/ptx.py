@@ -30,6 +30,7 @@ product of the sizes behind ``split``.
 from __future__ import annotations
 
 import atexit
+import os
 import subprocess
 import sys
 import threading
@@ -100,12 +101,13 @@ def _write(stream: IO[bytes], text: str) -> None:
 
 
 def _read(stream: IO[bytes]) -> str | None:
-    """The next text; None at the end of the stream."""
+    """The next text; None at the end of the stream, also if that comes before the end of the text."""
     head = stream.read(8)
     if len(head) < 8:
         return None
-    data = stream.read(int.from_bytes(head, "little"))
-    return data.decode()
+    length = int.from_bytes(head, "little")
+    data = stream.read(length)
+    return data.decode() if len(data) == length else None
 
 
 def serve() -> None:
@@ -115,9 +117,7 @@ def serve() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
-    while (settings := _read(source)) is not None:
-        text = _read(source)
-        assert text is not None
+    while (settings := _read(source)) is not None and (text := _read(source)) is not None:
         cpu, opt_level = settings.split()
         try:
             kind, answer = "ptx", make_ptx(text, cpu, int(opt_level))
@@ -161,9 +161,38 @@ class _Child:
             self.said.seek(0)
             return self.said.read().decode(errors="replace")
 
+    def leave(self) -> None:
+        """Closes what this process, a fork, has of the pipes: the child is its parent's and ends when that closes them.
+
+        A request may be half written, and the buffer's lock may be held by a thread that this process does not have;
+        so the descriptors are replaced and not the files closed.
+        """
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        nowhere = os.open(os.devnull, os.O_RDWR)
+        for stream in (self.process.stdin, self.process.stdout, self.said):
+            os.dup2(nowhere, stream.fileno(), inheritable=False)
+        os.close(nowhere)
+        self.process.poll()  # no child of this process, so it counts as ended
+
 
 _lock = threading.Lock()
 _children: list[_Child] = []
+"""The one that waits for a text or works on one; none before the first text, and after one that died."""
+_left: list[_Child] = []
+"""Those of the process that this one was forked from: kept, since closing their files is not for us."""
+
+
+def _after_fork() -> None:
+    global _lock
+    _lock = threading.Lock()  # the owner of the old one may be gone
+    _left.extend(_children)
+    for child in _children:
+        child.leave()
+    _children.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @atexit.register
@@ -176,10 +205,18 @@ def _end_children() -> None:
 def _ask(llvm_text: str, target: PtxTarget, opt_level: int) -> tuple[str, str]:
     """One text at a time; a child is kept for the next one."""
     with _lock:
-        child = _children.pop() if _children else _Child()
-        kind, answer = child.ask(llvm_text, target.cpu, opt_level)
-        if kind != "died":
-            _children.append(child)
+        if not _children:
+            _children.append(_Child())
+        child, kind = _children[0], "died"
+        try:
+            kind, answer = child.ask(llvm_text, target.cpu, opt_level)
+        except BaseException:  # Ctrl-C: its answer would be taken for that to the next text
+            child.process.kill()
+            child.end()
+            raise
+        finally:
+            if kind == "died":
+                _children.remove(child)
         return kind, answer
 
 

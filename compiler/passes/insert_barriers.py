@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func, gpu, memref, scf
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import MemRefType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -15,6 +15,7 @@ from ..dialects import gpu_ext
 from ..dialects.gpu_ext import INDEPENDENT_ROUNDS, KERNEL
 
 _DIVERGENT_OPS = gpu.ThreadIdOp | gpu.LaneIdOp | gpu_ext.ShuffleDownOp | gpu_ext.AtomicMinOp
+_NO_ACCESSES = memref.CastOp | memref.DimOp | gpu_ext.BlockScratchOp
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class InsertBarriersPass(ModulePass):
 
     All threads must reach a barrier. So it never stands inside of what depends on the thread's number: a loop or branch
     that does is one access of all the memory that it touches, and its own accesses must not disturb each other.
-    Different arguments and allocations never overlap.
+    Different arguments and allocations never overlap. An op that is given memory and not known here counts as a write.
     """
 
     name = "insert-barriers"
@@ -128,6 +129,8 @@ class _Barriers:
                 written.add(_root(inner.memref))
             elif isinstance(inner, memref.LoadOp):
                 read.add(_root(inner.memref))
+            elif not isinstance(inner, _NO_ACCESSES):
+                written |= {_root(operand) for operand in inner.operands if isinstance(operand.type, MemRefType)}
         return _State(frozenset(written - self.exempt), frozenset(read - self.exempt))
 
 

@@ -45,6 +45,11 @@ class Calls:
         self._subject = subject
         self._process = os.getpid()
 
+    @property
+    def in_fork(self) -> bool:
+        """Whether this process is a fork of the one that opened the GPU, and so cannot use it."""
+        return os.getpid() != self._process
+
     def __call__(self, name: str, *arguments: Any) -> Any:
         """Calls a function.
 
@@ -52,7 +57,7 @@ class Calls:
             CudaError: it failed; CudaOutOfMemoryError for a lack of memory.
             DeviceError: this process is a fork of the one that opened the GPU.
         """
-        if os.getpid() != self._process:
+        if self.in_fork:
             raise DeviceError(
                 f"{self._subject} was opened before this process was forked, and CUDA does not go over a fork; "
                 "start processes with multiprocessing's 'spawn', and open the GPU in there"

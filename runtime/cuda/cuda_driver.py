@@ -163,7 +163,9 @@ class CudaModule:
         self._calls("cuLaunchKernel", function, *grid, *block, shared_bytes, self._stream, address, 0)
 
     def unload(self) -> None:
-        """Takes it off the GPU, after all launches."""
+        """Takes it off the GPU, after all launches; nothing in a fork, where the module is still the parent's."""
+        if self._calls.in_fork:
+            return
         self._calls("cuCtxSetCurrent", self._context)
         self._calls("cuStreamSynchronize", self._stream)
         self._calls("cuModuleUnload", self._module)

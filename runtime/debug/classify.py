@@ -19,11 +19,12 @@ from halfulp.compiler.errors import GraphError, GraphTypeError
 from halfulp.compiler.graph import Graph
 from halfulp.compiler.options import CompileOptions
 
-from ..arrays import shape_text
+from ..arrays import contiguous, shape_text
 from .graph_inputs import bound_inputs, bound_weights
 from .readings import graph_readings
 from .running import run_once
 from .tensor_files import read_tensors
+from .tensor_metrics import is_float
 from .ulps import Array, differing
 
 EXAMPLES = 3
@@ -164,16 +165,16 @@ def _examples(where: Array, ours: Array, theirs: Array) -> tuple[Example, ...]:
 
 
 def as_floats(array: Array, like: Array, subject: str) -> Array:
-    """``array`` in the type of ``like``: as it is, or by its bits where it holds integers or bytes of the same width.
+    """``array`` in the type of ``like``: as it is, or, beside floats, by its bits: integers or bytes of the same width.
 
     Raises:
         GraphError: the shape differs.
         GraphTypeError: the type does, and it does not hold bits.
     """
     array = np.asarray(array)
-    holds_bits = array.dtype.kind in "iuV" and array.dtype.itemsize == like.dtype.itemsize and like.dtype.kind != "i"
+    holds_bits = array.dtype.kind in "iuV" and array.dtype.itemsize == like.dtype.itemsize and is_float(like.dtype)
     if array.dtype != like.dtype and holds_bits:
-        array = np.ascontiguousarray(array).view(like.dtype)
+        array = contiguous(array).view(like.dtype)
     return _checked(array, like, subject)
 
 

@@ -36,10 +36,7 @@ def bound_inputs(graph: Graph, given: Mapping[str, Any] | Sequence[Any] | None) 
         if len(given) != len(names):
             raise GraphError(f"graph '{graph.name}' takes {len(names)} inputs ({', '.join(names)}), not {len(given)}")
         given = dict(zip(names, given, strict=True))
-    for name in given:
-        if name not in names and name not in graph.weights:
-            hint = near_names(name, [*names, *graph.weights]) or f"; its inputs are {quoted_list(names)}"
-            raise GraphError(f"graph '{graph.name}' has no input '{name}'{hint}")
+    _check_names(graph, given, "input", names)
     if missing := [name for name in names if name not in given]:
         raise GraphError(f"graph '{graph.name}': there is no array for {quoted_list(missing)}; add it by that name")
     arrays = [np.asarray(given[name]) for name in names]
@@ -50,7 +47,13 @@ def bound_inputs(graph: Graph, given: Mapping[str, Any] | Sequence[Any] | None) 
 
 
 def bound_weights(graph: Graph, given: Mapping[str, Any] | None) -> dict[str, Array]:
-    """The weights by name: those given, seeded ones for all others."""
+    """The weights by name: those given, seeded ones for all others; arrays for inputs among them are passed over.
+
+    Raises:
+        GraphError: a name is unknown, or a shape does not fit the graph.
+        GraphTypeError: an array of another element type.
+    """
+    _check_names(graph, given or {}, "weight", list(graph.weights))
     generator = np.random.default_rng(SEED + 1)
     result = {}
     for name, weight in graph.weights.items():
@@ -63,6 +66,15 @@ def bound_weights(graph: Graph, given: Mapping[str, Any] | None) -> dict[str, Ar
             scale = 1.0 / max(shape[0] if shape else 1, 1) ** 0.5
             result[name] = _random(generator, weight.type, shape, scale)
     return result
+
+
+def _check_names(graph: Graph, given: Mapping[str, Any], kind: str, names: Sequence[str]) -> None:
+    """Every name is one of the graph's: a file may hold inputs and weights together."""
+    known = [*graph.input_names, *graph.weights]
+    for name in given:
+        if name not in known:
+            hint = near_names(name, known) or f"; its {kind}s are {quoted_list(names)}"
+            raise GraphError(f"graph '{graph.name}' has no {kind} '{name}'{hint}")
 
 
 def _check(subject: str, wanted: TensorType, array: Array, bindings: dict[str, int]) -> None:

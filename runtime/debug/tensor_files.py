@@ -171,7 +171,7 @@ def _open_safetensors(path: Path) -> Iterator[StoredTensor]:
             fits = 0 <= start <= end <= size - 8 - length and end - start == prod(shape) * dtype.itemsize
         except (KeyError, TypeError, ValueError):
             raise ValueError(f"the header says of '{name}' {entry!r}") from None
-        if not fits or not all(type(extent) is int and extent >= 0 for extent in shape):
+        if not fits or not all(type(number) is int and number >= 0 for number in (start, end, *shape)):
             raise ValueError(f"the data of '{name}' do not lie where the header says")
         shape = tuple(shape)
         yield StoredTensor(name, path, shape, dtype, partial(_mapped, path, 8 + length + start, shape, dtype))

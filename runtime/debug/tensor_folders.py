@@ -91,7 +91,9 @@ def printable(name: str) -> str:
 
 
 def _read_folder(dump: Dump, path: Path) -> None:
-    folders = {int(match[1]): entry for entry in path.iterdir() if entry.is_dir() and (match := _step_of(entry))}
+    # in order, so that of two folders for one step always the same one counts; the other is named as skipped
+    entries = sorted(path.iterdir(), reverse=True)
+    folders = {int(match[1]): entry for entry in entries if entry.is_dir() and (match := _step_of(entry))}
     flat = _tensors_of(dump, path, 0, set(folders.values()))
     if flat and folders:
         dump.skipped += [

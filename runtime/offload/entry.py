@@ -113,9 +113,13 @@ class EntryWalk:
         nbytes = self.program.plan.nbytes(spec, shape)
         stored = as_stored(np.empty(0, spec.dtype.to_numpy())).dtype
         extents = shape or (1,)
-        if spec.device.is_host:
-            return Reference.whole(as_stored(aligned_array(extents, spec.dtype.to_numpy(), nbytes)[0]))
         subject = f"model '{self.program.compiled.name}': {describe(spec)} of shape {shape_text(shape)}"
+        if spec.device.is_host:
+            try:
+                array, _ = aligned_array(extents, spec.dtype.to_numpy(), nbytes)
+            except MemoryError:
+                raise MemoryError(f"{subject} needs {nbytes} bytes, and the system refuses them") from None
+            return Reference.whole(as_stored(array))
         memory = self.program.heaps[spec.device].allocate(nbytes, subject)
         return DeviceArray(memory, extents, stored, spec.device).reference()
 

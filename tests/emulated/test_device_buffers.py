@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from halfulp.compiler import DType, GraphError, GraphTypeError
+from halfulp.compiler import DeviceRef, DType, GraphError, GraphTypeError
 from halfulp.runtime import CPU, Accelerator, Buffer, DeviceError, OutOfDeviceMemoryError
 
 DEVICE = Accelerator(emulated=True)
@@ -117,6 +117,12 @@ def test_what_is_no_device_is_refused() -> None:
         "Buffer(device=...) takes a device such as CPU(), not 'gpu:0'"
     )
     assert raised(GraphError, lambda: Accelerator(-1)) == "Accelerator() counts devices from 0, got -1"
+    assert raised(GraphTypeError, lambda: Accelerator(where)) == (
+        "Accelerator() takes the number of a device, an int, not 'gpu:0'"
+    )
+    assert raised(GraphTypeError, lambda: DeviceRef.GPU(where)) == (
+        "DeviceRef.GPU() takes the number of a device, an int, not 'gpu:0'"
+    )
 
 
 def test_devices_are_equal_by_kind_and_number() -> None:

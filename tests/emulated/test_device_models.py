@@ -151,6 +151,14 @@ def test_values_go_both_ways() -> None:
         assert back(some).tobytes() == other.to_numpy().tobytes()
 
 
+def test_an_output_on_the_host_that_the_system_refuses_is_named() -> None:
+    model = load(Graph("g", lambda x: ops.transfer_to(ops.broadcast_to(x, ["n", 2**50]), HOST), [tensor("n", 1)]))
+    assert raised(MemoryError, lambda: model(there(floats(512, 1)))) == (
+        "model 'g': output 0 ('output_0') of shape [512, 1125899906842624] needs 2305843009213693952 bytes, and the "
+        "system refuses them"
+    )
+
+
 def test_the_interpreter_runs_transfers_too() -> None:
     graph = Graph("g", lambda x: ops.transfer_to(ops.transfer_to(x, GPU) + 1.0, HOST), [tensor("n", device=HOST)])
     module = graph.module.clone()

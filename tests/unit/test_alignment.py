@@ -430,6 +430,14 @@ def test_step_folder_beside_a_flat_folder(tmp_path: Path) -> None:
     assert found.leftovers == []
 
 
+def test_of_two_folders_for_one_step_the_first_counts_and_the_other_is_named(tmp_path: Path) -> None:
+    for name in ("1", "step_01", "step_1"):
+        dump(tmp_path / name, {name: values(4)})
+    found = read_dump(tmp_path)
+    assert [tensor.name for tensor in found.tensors] == ["1"]
+    assert found.skipped == ["step_01/", "step_1/"]
+
+
 def test_nothing_to_pair(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     found = align(read_dump(tmp_path / "empty"), dump(tmp_path / "max", {"a": values(2)}))

@@ -197,6 +197,17 @@ def test_files_of_numpy(tmp_path: Path) -> None:
     assert classify_graph(graph, tmp_path / "out.npy", [np.array([1, 2], np.float32)])["output_0"].differing == 0
 
 
+def test_bits_of_a_scalar_are_a_scalar() -> None:
+    ours = np.array(1.5, np.float32)
+    assert classify(ours.view(np.uint32), {"ours": ours}).differing == 0
+
+
+def test_integers_beside_integers_of_another_type_are_not_taken_for_bits() -> None:
+    with pytest.raises(GraphTypeError) as caught:
+        classify(np.array([-1], np.int8), {"ours": np.array([255], np.uint8)})
+    assert str(caught.value) == "the other result is int8, but ours is uint8; compare results of one type"
+
+
 def test_bf16_in_a_file_of_numpy_is_found_by_its_bits(tmp_path: Path) -> None:
     graph = Graph("g", lambda x: ops.mul(x, 2.0), [TensorType(BF16, [2])])
     x = np.array([1, 2], ml_dtypes.bfloat16)

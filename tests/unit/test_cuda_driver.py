@@ -251,3 +251,11 @@ def test_a_fork_cannot_use_the_gpu(monkeypatch: pytest.MonkeyPatch, cuda: FakeCu
         "processes with "
         "multiprocessing's 'spawn', and open the GPU in there"
     )
+
+
+def test_a_module_that_a_fork_drops_stays_on_the_gpu(monkeypatch: pytest.MonkeyPatch, cuda: FakeCuda) -> None:
+    module = opened(cuda).load_module("text")
+    cuda.calls.clear()
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    module.unload()
+    assert cuda.names() == []

@@ -129,6 +129,8 @@ def test_weights_are_given_or_seeded() -> None:
     given = fastmath_matrix(graph, [x], weights={"w": w}, modes=["on"], reference=[w * x], timed=False)
     assert given.modes[0].outputs[0].error == 0
     assert fastmath_matrix(graph, modes=["on"], timed=False) == fastmath_matrix(graph, modes=["on"], timed=False)
+    with pytest.raises(GraphError, match=r"^graph 'g' has no weight 'scales'; its weights are 'w'$"):
+        fastmath_matrix(graph, [x], weights={"scales": w})
 
 
 def test_reference_may_be_a_function_of_float64() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 from halfulp import ops
 from halfulp.compiler import CompileError, CompileOptions, DeviceRef, DType, Graph, TensorType
 from halfulp.compiler.artifact import BufferRole
-from halfulp.compiler.codegen import ptxas
+from halfulp.compiler.codegen import ptx, ptxas
 from halfulp.compiler.codegen.ptx import ARCHITECTURES, PtxTarget, compile_to_ptx, ptx_target
 from halfulp.compiler.codegen.ptxas import KernelUsage, assemble, disassemble
 from halfulp.compiler.compile_ptx import compile_graph_to_ptx
@@ -146,6 +147,48 @@ def test_child_ends_with_its_parent() -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
+
+
+def test_a_fork_makes_its_own_child_and_ends_without_its_parent() -> None:
+    program = (
+        "import os\n"
+        "from halfulp.compiler.codegen import ptx\n"
+        f"text, target = {KERNEL.format(name='good', function='sqrt')!r}, ptx.PtxTarget('sm_90')\n"
+        "expected = ptx.compile_to_ptx(text, target)\n"
+        "with ptx._lock:\n"
+        "    forked = os.fork()\n"
+        "if forked == 0:\n"
+        "    assert ptx.compile_to_ptx(text, target) == expected\n"
+        "    raise SystemExit(7)\n"
+        "print(os.waitstatus_to_exitcode(os.waitpid(forked, 0)[1]))\n"
+        "print(ptx.compile_to_ptx(text, target) == expected)"
+    )
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("7\nTrue\n", "")
+
+
+def test_an_answer_that_is_cut_short_is_none() -> None:
+    whole = io.BytesIO()
+    ptx._write(whole, ".version 7.8")
+    assert ptx._read(io.BytesIO(whole.getvalue())) == ".version 7.8"
+    assert ptx._read(io.BytesIO(whole.getvalue()[:-1])) is None
+
+
+def test_an_interrupted_text_takes_its_child_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    text, target = KERNEL.format(name="good", function="sqrt"), PtxTarget("sm_90")
+    compile_to_ptx(text, target)
+    (child,) = ptx._children
+
+    def interrupted(stream: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(ptx, "_read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            compile_to_ptx(KERNEL.format(name="other", function="sqrt"), target)
+    assert child.process.returncode is not None
+    assert "kernel_good" in compile_to_ptx(text, target)
 
 
 def test_ptxas_errors_name_the_line() -> None:

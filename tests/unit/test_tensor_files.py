@@ -164,6 +164,7 @@ def test_pt_whose_tensors_leave_their_storage(tmp_path: Path) -> None:
         ({"dtype": "F32", "shape": [2], "data_offsets": [0, 12]}, "do not lie where the header says"),
         ({"dtype": "F32", "shape": [2], "data_offsets": [4, 12]}, "do not lie where the header says"),
         ({"dtype": "F32", "shape": [-2], "data_offsets": [8, 0]}, "do not lie where the header says"),
+        ({"dtype": "F32", "shape": [2], "data_offsets": [0.0, 8.0]}, "do not lie where the header says"),
         ({"dtype": "F4", "shape": [2], "data_offsets": [0, 8]}, "the header says of 'x'"),
         ({"shape": "no"}, "the header says of 'x'"),
         (3, "the header says of 'x' 3"),

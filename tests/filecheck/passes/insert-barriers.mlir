@@ -147,6 +147,20 @@ func.func @while(%status: memref<?xi64, 1 : i32>, %n: index, %v: f32) attributes
 // CHECK-NEXT:    "gpu.barrier"()
 // CHECK-NEXT:    memref.store
 
+// What is given memory and is no plain load or store counts as a write.
+func.func @other_access(%status: memref<?xi64, 1 : i32>, %v: vector<4xf32>, %i: index) attributes {gpu.kernel} {
+  %slots = memref.alloca() : memref<64xf32, 3 : i32>
+  %t = "gpu.thread_id"() <{dimension = #gpu<dim x>}> : () -> index
+  vector.store %v, %slots[%t] : memref<64xf32, 3 : i32>, vector<4xf32>
+  %a = memref.load %slots[%i] : memref<64xf32, 3 : i32>
+  func.return
+}
+
+// CHECK-LABEL: func.func @other_access
+// CHECK:         vector.store
+// CHECK-NEXT:    "gpu.barrier"()
+// CHECK-NEXT:    memref.load
+
 // Functions of a CPU are left alone.
 func.func @host(%y: memref<?xf32>, %i: index, %v: f32) {
   memref.store %v, %y[%i] : memref<?xf32>
