@@ -170,8 +170,10 @@ class Buffer:
         """
         if not isinstance(device, Device):
             raise GraphTypeError(f"Buffer.to() takes a device such as CPU(), not {device!r}")
-        if device == self._device:
-            return self
+        return self if device == self._device else self._moved(device)
+
+    def _moved(self, device: Device) -> Buffer:
+        """A copy on another device."""
         from .offload.buffer import upload
 
         return upload(self, device)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from op_samples import Array, element_operands
+
 from halfulp.compiler import DeviceRef, DType, Graph, TensorType, TensorValue
 from halfulp.ops.contract import Contract, Example
 
@@ -26,6 +29,14 @@ def graph_of_variants(
         for index, shape in enumerate(shapes)
     ]
     return Graph(contract.name, forward, types)
+
+
+def operands_of(contract: Contract, dtype: DType, count: int) -> list[Array]:
+    """At least ``count`` elements of each operand, special values anywhere among them."""
+    values = element_operands(dtype, contract.operands - contract.conditions, count)
+    order = np.random.default_rng(len(contract.name)).permutation(len(values[0]))
+    conditions = [np.arange(len(order)) % 3 == 0] * contract.conditions
+    return [*conditions, *(array[order] for array in values)]
 
 
 def calls_of(contract: Contract, dtypes: Sequence[DType]) -> list[Call]:

@@ -56,17 +56,7 @@ class DeviceBuffer(Buffer):
         """The memory itself."""
         return self._memory
 
-    def to(self, device: Device) -> Buffer:
-        """A copy on that device; the buffer itself if it is there already.
-
-        Raises:
-            GraphTypeError: ``device`` is not a `Device`.
-            OutOfDeviceMemoryError: the device has not enough memory.
-        """
-        if not isinstance(device, Device):
-            raise GraphTypeError(f"Buffer.to() takes a device such as CPU(), not {device!r}")
-        if device == self._device:
-            return self
+    def _moved(self, device: Device) -> Buffer:
         if not device.is_host:
             return self._copied(device)
         array, address = aligned_array(self._shape, self._dtype.to_numpy(), self._memory.nbytes)

@@ -6,15 +6,13 @@ rows; the first of matmul's, and the first and the last of those ops that state 
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from device_runs import BothDevices
-from differential import Array
-from op_graphs import calls_of, graph_of_calls, graph_of_variants
-from op_samples import element_operands, random_values, row_operand
+from op_graphs import calls_of, graph_of_calls, graph_of_variants, operands_of
+from op_samples import random_values, row_operand
 
 from halfulp.compiler import DType
-from halfulp.ops.contract import CONTRACTS, Contract
+from halfulp.ops.contract import CONTRACTS
 
 LENGTHS = (0, 1, 33, 257)
 MATRICES = ((3, 5, 7), (1, 300, 2), (17, 64, 33), (2, 0, 3), (0, 4, 5))
@@ -29,16 +27,9 @@ def test_elements(name: str) -> None:
     contract = CONTRACTS[name]
     shapes = [["n"]] * contract.operands
     both = BothDevices(lambda device: graph_of_variants(contract, contract.dtypes, shapes, device))
-    operands = [array for dtype in contract.dtypes for array in _shuffled(contract, dtype)]
+    operands = [array for dtype in contract.dtypes for array in operands_of(contract, dtype, max(LENGTHS))]
     for length in LENGTHS:
         both.check([array[:length] for array in operands], f"{length} elements,")
-
-
-def _shuffled(contract: Contract, dtype: DType) -> list[Array]:
-    values = element_operands(dtype, contract.operands - contract.conditions, max(LENGTHS))
-    order = np.random.default_rng(len(contract.name)).permutation(len(values[0]))[: max(LENGTHS)]
-    conditions = [np.arange(len(order)) % 3 == 0] * contract.conditions
-    return [*conditions, *(array[order] for array in values)]
 
 
 @pytest.mark.parametrize("name", ops_of("rows"))

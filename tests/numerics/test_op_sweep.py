@@ -14,11 +14,11 @@ import pytest
 from differential import assert_same_bits
 from graphs_both_ways import check_graph_both_ways
 from op_bounds import check_result, check_ulp, references, wide_operands
-from op_graphs import calls_of, graph_of_calls, graph_of_variants
-from op_samples import Array, element_operands, row_operand
+from op_graphs import calls_of, graph_of_calls, graph_of_variants, operands_of
+from op_samples import Array, row_operand
 
 from halfulp.compiler import DType
-from halfulp.ops.contract import CONTRACTS, Contract
+from halfulp.ops.contract import CONTRACTS
 from halfulp.runtime import InferenceSession
 
 BLOCK_AND_MORE = 4500
@@ -34,7 +34,7 @@ EXAMPLES = [name for name, contract in CONTRACTS.items() if contract.layout == "
 def test_elements(name: str) -> None:
     contract = CONTRACTS[name]
     model = InferenceSession().load(graph_of_variants(contract, contract.dtypes, [["n"]] * contract.operands))
-    samples = {dtype: _samples(contract, dtype) for dtype in contract.dtypes}
+    samples = {dtype: operands_of(contract, dtype, BLOCK_AND_MORE) for dtype in contract.dtypes}
     size = min(len(arrays[-1]) for arrays in samples.values())
     full = _outputs(model, [array[:size] for arrays in samples.values() for array in arrays])
     results = iter(full)
@@ -46,15 +46,6 @@ def test_elements(name: str) -> None:
         short = _outputs(model, [array[:length] for arrays in samples.values() for array in arrays])
         for number, (some, all_of_it) in enumerate(zip(short, full, strict=True)):
             assert_same_bits(some, all_of_it[:length], f"output {number} of {length} elements")
-
-
-def _samples(contract: Contract, dtype: DType) -> list[Array]:
-    """Operands that all element types have equally many of."""
-    values = element_operands(dtype, contract.operands - contract.conditions, BLOCK_AND_MORE)
-    order = np.random.default_rng(len(contract.name)).permutation(len(values[0]))
-    size = len(order)
-    conditions = [np.arange(size) % 3 == 0] * contract.conditions
-    return [*conditions, *(array[order] for array in values)]
 
 
 def _outputs(model: Any, arrays: Sequence[Array]) -> list[Array]:
@@ -115,7 +106,7 @@ def test_interpreted_equals_compiled(name: str) -> None:
     shape = ["n"] if contract.layout == "elements" else ["rows", "n"]
     graph = graph_of_variants(contract, dtypes, [shape] * contract.operands)
     if contract.layout == "elements":
-        inputs = [array[:300] for dtype in dtypes for array in _samples(contract, dtype)]
+        inputs = [array[:300] for dtype in dtypes for array in operands_of(contract, dtype, BLOCK_AND_MORE)]
     else:
         inputs = [row_operand(dtype, 70) for dtype in dtypes]
     check_graph_both_ways(graph, inputs)

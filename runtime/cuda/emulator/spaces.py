@@ -6,6 +6,7 @@ constant memory.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
@@ -123,7 +124,7 @@ def _shift(access: Access) -> int:
     return access.element.bit_length() - 1
 
 
-class VariableSpace:
+class VariableSpace(ABC):
     """Memory for variables; the subclasses say who has a copy of his own."""
 
     name = ""
@@ -149,9 +150,9 @@ class VariableSpace:
         groups = [(int(number), np.flatnonzero(variable == number)) for number in np.unique(variable)]
         return [Place(words, index[chosen], chosen, number) for number, chosen in groups]
 
+    @abstractmethod
     def storage(self, lanes: Lanes, offsets: Array) -> tuple[Array, Array]:
         """The bytes that hold the variables, and the place in them for each participant."""
-        raise NotImplementedError
 
 
 class SharedSpace(VariableSpace):
